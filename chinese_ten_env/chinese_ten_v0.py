@@ -1,0 +1,310 @@
+"""The PettingZoo AEC environment: `env` with the usual wrappers, `raw_env` without, and faster."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from pettingzoo import AECEnv
+from pettingzoo.utils import wrappers
+
+from chinese_ten_env.bits import EMPTY, ONE, U64
+from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.engine import (
+    OVER,
+    IllegalActionError,
+    begin_games,
+    blank_games,
+    illegal_action,
+    play_card,
+    points,
+    seed_array,
+)
+from chinese_ten_env.jit import kernel
+from chinese_ten_env.observation import (
+    NUM_FEATURES,
+    OBSERVATION_SHAPE,
+    observe_game,
+    stock_size,
+    write_rows,
+)
+from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
+from chinese_ten_env.rules import HAND_CARDS, MAX_PLAYERS, SWITCHES, make_rules, unknown_choice
+from chinese_ten_env.text import format_board
+
+METADATA: dict[str, Any] = {
+    "name": "chinese_ten_v0",
+    "render_modes": ["ansi"],
+    "is_parallelizable": False,
+    "render_fps": 1,
+}
+
+STATE_SHAPE = (MAX_PLAYERS + HAND_CARDS + NUM_FEATURES, NUM_CARDS)
+"""Of `state`: all hands, the stock card by card, and the observation of seat 0."""
+
+
+_ILLEGAL = -1
+_OVER, _PAID = 16, 32  # added to the player on turn
+
+
+@kernel
+def _step(games: Any, card: int, reward: int, payments: Any) -> int:
+    """Play a card in games[0] if it is legal and tell in one number what came of it.
+
+    ``payments[0]`` [P] are the potentials of the players before and after, ``payments[1]`` [P] become
+    their changes.
+    """
+    game = games[0]
+    if card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY:
+        return _ILLEGAL
+    play_card(game, card)
+    result = game.player + (_OVER if game.phase == OVER else 0)
+    for player in range(payments.shape[1]):
+        value = potential(game, player, reward)
+        change = value - payments[0, player]
+        payments[0, player], payments[1, player] = value, change
+        if change != 0.0:
+            result |= _PAID
+    return result
+
+
+@kernel
+def _write_state(games: Any, rows: Any, out: Any) -> None:
+    """Write the hidden rows of `state` to `out` [S, 52]."""
+    game = games[0]
+    for seat in range(MAX_PLAYERS):
+        rows[seat] = game.hands[seat]
+    left = stock_size(game)
+    for place in range(HAND_CARDS):
+        known = place < left
+        card = ONE << U64(game.deck[NUM_CARDS - left + place]) if known else EMPTY
+        rows[MAX_PLAYERS + place] = card
+    write_rows(rows, out, 0)
+
+
+class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
+    """Chinese Ten for two to four agents, one decision at a time.
+
+    **Description.** Agents ``player_0`` .. ``player_{P-1}`` sit in seat order and capture cards from
+    the table, in the variant and with the switches given; the README prints the rules. A turn asks
+    its player for one to three decisions.
+
+    **Action space.** ``Discrete(52)``: always a card. On turn the hand card to play; when the card
+    just played or just flipped can take several table cards, the one to take.
+
+    **Observation space.** ``{"observation": Box int8 [F, 52], "action_mask": Box int8 [52]}``, rows as
+    in `Feature`. The mask is all zeros for an agent that is not on turn, and at the end.
+    `state()` is int8 [S, 52]: the hands of seats 0 to 3, the stock from the top card on, one card a
+    row, and the observation of seat 0.
+
+    **Rewards.** ``reward="net"``: points less par at the end of each deal. ``"captures"``: at every
+    decision the change of own points less the mean of all. ``"win"``: 1, 0 or -1 at the end.
+
+    **End.** All agents terminate together when the deal, or the match, is over. An illegal action
+    raises `IllegalActionError`, a ValueError, and changes nothing; `env()` instead ends the game,
+    pays the agent -(all points and levies) (-1 with ``"win"``) and the others 0.
+
+    **Arguments.** ``reset(seed=..., options={"deck": 52 cards, top first, "dealer": seat})``. The same
+    seed gives the same game everywhere; ``reset()`` without one deals on from where the generator
+    stands. Unknown options are ignored, bad values raise ValueError.
+
+    **Versions.** v0: the first.
+    """
+
+    metadata = METADATA
+
+    def __init__(
+        self,
+        variant: str = "mainland",
+        num_players: int | None = None,
+        render_mode: str | None = None,
+        reward: str = "net",
+        match: str = "deal",
+        target: int | None = None,
+        capture: str = "card",
+        **switches: Any,
+    ) -> None:
+        super().__init__()
+        check_names("argument", switches, SWITCHES, ENV_ARGUMENTS)
+        self.rules = make_rules(
+            variant, num_players, match=match, target=target, capture=capture, **switches
+        )
+        self.reward = reward
+        self._reward = reward_number(reward)
+        self.render_mode = check_render_mode(render_mode)
+        self.possible_agents = [f"player_{seat}" for seat in range(self.rules.num_players)]
+        self.agents: list[str] = []
+        self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self.observation_spaces = {
+            agent: observation_dict_space() for agent in self.possible_agents
+        }
+        self.action_spaces = {agent: spaces.Discrete(NUM_CARDS) for agent in self.possible_agents}
+        self.state_space = spaces.Box(0, 1, STATE_SHAPE, np.int8)
+        self._games = blank_games(self.rules, 2)  # the game, and scratch for views of it
+        self._rows = np.zeros(NUM_FEATURES + 1, dtype=np.uint64)  # scratch
+        self._payments = np.zeros((2, self.rules.num_players))
+        self._paying = False  # whether the last step paid anything
+        self._seeded = False
+        self._closed = False
+        self._skip_agent_selection = None
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of `observe`, the same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of actions, the same object at each call."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin a game; ValueError names a bad seed, deck or dealer."""
+        self._check_open()
+        game = self._games[:1].copy()
+        if seed is not None or not self._seeded:
+            game["rng"] = seed_array(random_seed() if seed is None else seed, 1)
+        begin_games(game, *deal_options(options))
+        self._games[:1], self._seeded = game, True
+        self._payments[:] = 0
+        self._paying = False
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        self.agent_selection = self.possible_agents[self._games["player"][0]]
+        self._skip_agent_selection = None
+
+    def observe(self, agent: str) -> dict[str, Any]:
+        """Return what an agent sees, at any time and freshly made; has no side effect."""
+        out = np.empty((NUM_FEATURES + 1, NUM_CARDS), dtype=np.int8)
+        observe_game(self._games, self._seats[agent], self._rows, out)
+        observation, mask = out[:NUM_FEATURES], out[NUM_FEATURES]
+        if self.terminations.get(agent, True):
+            mask[:] = 0  # after an illegal action the game has ended in the middle of a turn
+        return {"observation": observation, "action_mask": mask}
+
+    def state(self) -> npt.NDArray[np.int8]:
+        """Return everything, hidden cards included, int8 [S, 52]."""
+        hidden = MAX_PLAYERS + HAND_CARDS
+        out = np.empty((STATE_SHAPE[0] + 1, NUM_CARDS), dtype=np.int8)
+        _write_state(self._games, np.empty(hidden, dtype=np.uint64), out)
+        observe_game(self._games, 0, self._rows, out[hidden:])
+        return out[:-1]
+
+    def step(self, action: Any) -> None:
+        """Play the action of the agent on turn; a dead agent's is None."""
+        self._check_open()
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        try:
+            card = operator.index(action)
+        except TypeError:
+            raise IllegalActionError(
+                f"an action is an integer from 0 to {NUM_CARDS - 1}, not {action!r}"
+            ) from None
+        result = _step(self._games, card, self._reward, self._payments)
+        if result == _ILLEGAL:
+            raise IllegalActionError(illegal_action(card, int(self._games["legal"][0])))
+        self._cumulative_rewards[agent] = 0.0
+        if result & _PAID:
+            changes = self._payments[1].tolist()
+            self.rewards = dict(zip(self.possible_agents, changes, strict=True))
+            self._accumulate_rewards()
+            self._paying = True
+        elif self._paying:
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self._paying = False
+        self.agent_selection = self.possible_agents[result % _OVER]
+        if result & _OVER:
+            self.terminations = dict.fromkeys(self.agents, True)
+            self._deads_step_first()
+
+    def render(self) -> str | None:
+        """Return the board with all hands, for spectators, if ``render_mode="ansi"``."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() has nothing to do: give render_mode='ansi' to env()")
+            return None
+        scores = points(self._games[:1], self.rules)[0].tolist()
+        return format_board(self._games, self.rules, scores)
+
+    def close(self) -> None:
+        """Close the environment: it can be neither reset nor stepped any more."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the environment is closed; make a new one")
+
+
+ENV_ARGUMENTS = (
+    "variant",
+    "num_players",
+    "render_mode",
+    "reward",
+    "match",
+    "target",
+    "capture",
+)
+"""The named arguments of `env` and `raw_env`; the other switches of `make_rules` are taken too."""
+
+
+def check_names(kind: str, given: Any, *choices: tuple[str, ...]) -> None:
+    """Raise TypeError for the first name that is none of the choices, naming them."""
+    known = tuple(dict.fromkeys(name for names in choices for name in names))
+    for name in given:
+        if name not in known:
+            raise TypeError(str(unknown_choice(kind, name, known)))
+
+
+def check_render_mode(render_mode: str | None) -> str | None:
+    """Return the render mode; ValueError names the choices."""
+    if render_mode is not None and render_mode not in METADATA["render_modes"]:
+        raise unknown_choice("render_mode", render_mode, ("None", *METADATA["render_modes"]))
+    return render_mode
+
+
+def observation_dict_space() -> spaces.Dict:
+    """Return the space of an observation with its mask."""
+    return spaces.Dict(
+        {
+            "observation": spaces.Box(0, 1, OBSERVATION_SHAPE, np.int8),
+            "action_mask": spaces.Box(0, 1, (NUM_CARDS,), np.int8),
+        }
+    )
+
+
+def random_seed() -> int:
+    """Return a seed from the operating system."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def deal_options(options: dict[str, Any] | None) -> tuple[Any, Any]:
+    """Return the deck and the dealer of ``reset(options=...)``, None where not given."""
+    options = options or {}
+    return options.get("deck"), options.get("dealer")
+
+
+def raw_env(**arguments: Any) -> ChineseTenAEC:
+    """Return the environment without wrappers: an illegal action raises. Arguments as `env`."""
+    return ChineseTenAEC(**arguments)
+
+
+def env(**arguments: Any) -> AECEnv[str, dict[str, Any], Any]:
+    """Return the environment with PettingZoo's wrappers, as `ChineseTenAEC` describes it.
+
+    Arguments: ``variant="mainland"``, ``num_players=None`` (the smallest count of the variant),
+    ``render_mode=None``, ``reward="net"``, ``match="deal"``, ``target=None`` (that of the kind of
+    match), ``capture="card"``, and the other switches of `make_rules`.
+    """
+    raw = raw_env(**arguments)
+    penalty = illegal_action_reward(raw.rules, raw.reward)
+    wrapped: Any = wrappers.TerminateIllegalWrapper(raw, illegal_reward=penalty)
+    wrapped = wrappers.AssertOutOfBoundsWrapper(wrapped)
+    return wrappers.OrderEnforcingWrapper(wrapped)

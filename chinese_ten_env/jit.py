@@ -1,0 +1,116 @@
+"""The decorator of all compiled functions, and where their machine code is kept.
+
+Compiling takes seconds, so kernels are cached on disk. Numba's own cache looks only at the file of
+the function that is called: after an edit of an imported helper it would go on running the old
+code. Here the place of the cache depends on a digest of every source file of the package and of
+the settings that change the code, so that an edit of any of them starts an empty cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching
+
+_PACKAGE = Path(__file__).resolve().parent
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _cache_roots() -> list[Path]:
+    """Return the places to try, best first: as for Python's own compiled files, then per user."""
+    roots = [_PACKAGE / "__pycache__"]
+    if numba.config.CACHE_DIR:
+        roots.insert(0, Path(numba.config.CACHE_DIR) / "chinese_ten_env")
+    if sys.platform == "win32":
+        user = os.environ.get("LOCALAPPDATA")
+    else:
+        user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if user and not user.startswith("~"):
+        roots.append(Path(user) / "chinese_ten_env")
+    # The last resort is shared with other users of the machine, so it is named after this one.
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    roots.append(Path(tempfile.gettempdir()) / f"chinese_ten_env-{owner}")
+    return roots
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the folder of the compiled kernels, made if need be; None where no place is writable."""
+    name = f"kernels-{_digest()}"
+    for root in _cache_roots():
+        folder = root / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        if not hasattr(os, "getuid") or folder.stat().st_uid in (os.getuid(), 0):
+            return folder
+    return None
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
+    """Tells numba to keep a function's code in our folder, whose name is the freshness stamp."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._disambiguator = f"{function.__module__}-{function.__code__.co_firstlineno}"
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], _file: str) -> _Locator:
+        return cls(function)
+
+    def ensure_cache_path(self) -> None:
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return Path(self.get_cache_path()).name
+
+    def get_disambiguator(self) -> str:
+        return self._disambiguator
+
+
+class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba is untyped
+    _locator_classes = (_Locator,)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        # NUMBA_CACHE_LOCATOR_CLASSES would replace our locator, and with it the freshness.
+        chosen, numba.config.CACHE_LOCATOR_CLASSES = numba.config.CACHE_LOCATOR_CLASSES, ""
+        try:
+            super().__init__(function)
+        finally:
+            numba.config.CACHE_LOCATOR_CLASSES = chosen
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
+    _impl_class = _CacheImpl
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function at its first call, or load it from the cache; it runs without the GIL.
+
+    Kernels trust their input: indices are unchecked, so a caller checks first. With
+    ``NUMBA_DISABLE_JIT=1`` the function stays plain Python.
+    """
+    dispatcher = numba.njit(function, nogil=True, error_model="numpy")
+    if dispatcher is not function and cache_folder() is not None:
+        dispatcher._cache = _KernelCache(function)
+    return dispatcher  # type: ignore[no-any-return]  # numba is untyped

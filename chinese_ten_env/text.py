@@ -1,0 +1,296 @@
+"""Games as text: one line that is read and written exactly, and a board for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chinese_ten_env.cards import (
+    CARD_NAMES,
+    NUM_CARDS,
+    PARTNERS,
+    bitboard,
+    card,
+    card_list,
+    card_names,
+)
+from chinese_ten_env.engine import (
+    HIDDEN,
+    NO_CARD,
+    NOBODY,
+    OVER,
+    PHASES,
+    PLAY,
+    TAKE_WITH_HAND,
+    TAKE_WITH_STOCK,
+    Games,
+    ask_for_play,
+    begin_games,
+    blank_games,
+    points_batch,
+)
+from chinese_ten_env.observation import known_bottom, stock_size
+from chinese_ten_env.rules import HAND_CARDS, Rules
+
+_NONE = "-"
+_UNKNOWN = "?"
+
+
+def _cards(bits: int) -> str:
+    return card_names(bits) or _NONE
+
+
+def _hand(record: Any, seat: int) -> str:
+    names = card_list(int(record["hands"][seat]))
+    hidden = int(record["hand_sizes"][seat]) - len(names)
+    return " ".join([CARD_NAMES[number] for number in names] + [_UNKNOWN] * hidden) or _NONE
+
+
+def _stock(record: Any) -> str:
+    cards = record["deck"][NUM_CARDS - int(stock_size(record)) :]
+    return " ".join(_UNKNOWN if c == HIDDEN else CARD_NAMES[c] for c in cards.tolist()) or _NONE
+
+
+def format_game(games: Games) -> str:
+    """Return the position of ``games[0]`` as one line; the rules are not in it.
+
+    Sections are divided by ``|``, the players in a section by ``/`` in seat order, from seat 0. Those
+    from ``direction`` on are left out where they say nothing. Hidden cards of a view are ``?``.
+
+    ``hands 3H 2C / KS QD | table 7S 7D | stock AS 4C | piles - / - | player 0 | dealer 1``
+    """
+    game = games[0]
+    seats = range(int(game["num_players"]))
+    sections = [
+        "hands " + " / ".join(_hand(game, seat) for seat in seats),
+        "table " + _cards(game["table"]),
+        "stock " + _stock(game),
+        "piles " + " / ".join(_cards(game["captured"][seat]) for seat in seats),
+        f"player {game['player']}",
+        f"dealer {game['dealer']}",
+    ]
+    if game["direction"] < 0:
+        sections.append("direction -")
+    if game["pending"]:
+        source = "hand" if game["phase"] == TAKE_WITH_HAND else "stock"
+        sections.append(f"pending {card_names(game['pending'])} from {source}")
+    laid = game["played"] & game["table"]
+    if laid.any():
+        sections.append("laid " + " / ".join(_cards(laid[seat]) for seat in seats))
+    last = [int(game[name]) for name in ("last_played", "last_flipped")]
+    if last != [NO_CARD, NO_CARD]:
+        names = [_NONE if number == NO_CARD else CARD_NAMES[number] for number in last]
+        sections.append("last " + " / ".join(names))
+    if game["levier"] != NOBODY:
+        sections.append(f"levier {game['levier']}")
+    if game["deals"] and (game["phase"] != OVER or game["match"]):
+        scores = " / ".join(str(game["scores"][seat]) for seat in seats)
+        sections.append(f"deals {game['deals']} | scores {scores}")
+    if game["phase"] == OVER:
+        sections.append("over")
+    return " | ".join(sections)
+
+
+class _Sections:
+    """The sections of a line by name, with errors that name the section."""
+
+    known = (
+        "hands table stock piles player dealer direction pending laid last levier deals scores over"
+    ).split()
+
+    def __init__(self, line: str, num_players: int) -> None:
+        self.num_players = num_players
+        self.texts: dict[str, str] = {}
+        for section in line.split("|"):
+            name, _, text = section.strip().partition(" ")
+            if name not in self.known:
+                raise ValueError(f"unknown section {name!r}; choose from {', '.join(self.known)}")
+            if name in self.texts:
+                raise ValueError(f"{name}: the section stands twice")
+            self.texts[name] = text.strip()
+
+    def cards(self, name: str, text: str) -> list[int]:
+        if _UNKNOWN in text:
+            raise ValueError(f"{name}: a view with hidden cards cannot be read as a game")
+        try:
+            return [card(word) for word in text.split() if word != _NONE]
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+    def per_player(self, name: str) -> list[str]:
+        texts = self.texts[name].split("/")
+        if len(texts) != self.num_players:
+            raise ValueError(f"{name}: {self.num_players} players divided by '/', not {len(texts)}")
+        return texts
+
+    def sets(self, name: str) -> list[int]:
+        if name not in self.texts:
+            return [0] * self.num_players
+        try:
+            return [int(bitboard(self.cards(name, text))) for text in self.per_player(name)]
+        except ValueError as error:
+            message = str(error)
+            raise ValueError(
+                message if message.startswith(name) else f"{name}: {message}"
+            ) from None
+
+    def integer(self, name: str, default: int, low: int, high: int) -> int:
+        text = self.texts.get(name, str(default))
+        if not text.lstrip("-").isdigit() or not low <= int(text) <= high:
+            raise ValueError(f"{name}: an integer from {low} to {high}, not {text!r}")
+        return int(text)
+
+
+def parse_game(line: str, rules: Rules) -> Games:
+    """Return the game [1] that a line of `format_game` describes.
+
+    Needs the sections hands, table and stock; piles default to none, player and dealer to 0. Not
+    all cards must be somewhere, so a test can leave out those that do not matter, but none may be in
+    two places. ValueError names the section.
+    """
+    sections = _Sections(line, rules.num_players)
+    for name in ("hands", "table", "stock"):
+        if name not in sections.texts:
+            raise ValueError(f"{name}: the section is missing")
+    games = blank_games(rules, 1)
+    game = games[0]
+    last_seat = rules.num_players - 1
+    game["dealer"] = sections.integer("dealer", 0, 0, last_seat)
+    # Any deal sets all that follows from the dealer; the places of the cards are set below.
+    begin_games(games, range(NUM_CARDS), int(game["dealer"]))
+    game["rng"] = 0
+
+    hands, piles = sections.sets("hands"), sections.sets("piles")
+    table = int(bitboard(sections.cards("table", sections.texts["table"])))
+    stock = sections.cards("stock", sections.texts["stock"])
+    pending, phase = _read_pending(sections)
+    _check_places(
+        {
+            "hands": hands,
+            "table": [table],
+            "stock": [1 << c for c in stock],
+            "piles": piles,
+            "pending": [pending],
+        }
+    )
+    turn = HAND_CARDS - len(stock) - (phase == TAKE_WITH_STOCK)
+    if turn < 0:
+        raise ValueError(f"stock: at most {HAND_CARDS} cards, a pending one included")
+    game["hands"] = game["hand_sizes"] = game["captured"] = game["played"] = 0
+    for seat in range(rules.num_players):
+        game["hands"][seat] = hands[seat]
+        game["hand_sizes"][seat] = hands[seat].bit_count()
+        game["captured"][seat] = piles[seat]
+        game["played"][seat] = sections.sets("laid")[seat]
+        if int(game["played"][seat]) & ~table:
+            raise ValueError("laid: only cards that lie on the table")
+    game["deck"] = HIDDEN
+    game["deck"][NUM_CARDS - len(stock) :] = stock
+    game["table"], game["pending"], game["turn"] = table, pending, turn
+    direction = sections.texts.get("direction", "+")
+    if direction not in ("+", "-"):
+        raise ValueError(f"direction: + or -, not {direction!r}")
+    game["direction"] = 1 if direction == "+" else -1
+    game["levier"] = sections.integer("levier", NOBODY, NOBODY, last_seat)
+    game["last_played"], game["last_flipped"] = _read_last(sections)
+    game["deals"] = sections.integer("deals", 0, 0, 2**31 - 1)
+    if "scores" in sections.texts:
+        for seat, text in enumerate(sections.per_player("scores")):
+            if not text.strip().lstrip("-").isdigit():
+                raise ValueError(f"scores: integers, not {text.strip()!r}")
+            game["scores"][seat] = int(text)
+
+    player = sections.integer("player", 0, 0, last_seat)
+    game["player"] = player
+    if "over" in sections.texts:
+        _end(games)
+    elif phase == PLAY:
+        if not hands[player]:
+            raise ValueError(f"hands: player {player} is on turn and must hold a card")
+        ask_for_play(game, player)
+    else:
+        targets = table & int(PARTNERS[pending.bit_length() - 1])
+        if targets.bit_count() < 2:
+            raise ValueError("pending: a card that can take at least two cards of the table")
+        game["phase"], game["legal"] = phase, targets
+    return games
+
+
+def _end(games: Games) -> None:
+    game = games[0]
+    game["phase"], game["legal"] = OVER, 0
+    settled = np.zeros((1, int(game["num_players"])), dtype=np.int64)
+    points_batch(games, settled)
+    for seat, points in enumerate(settled[0]):
+        game["settled"][seat] = points
+        if not game["match"]:
+            game["scores"][seat] = points
+    if not game["match"]:
+        game["deals"] = 1
+
+
+def _read_pending(sections: _Sections) -> tuple[int, int]:
+    words = sections.texts.get("pending", "").split()
+    if not words:
+        return 0, PLAY
+    if len(words) != 3 or words[1] != "from" or words[2] not in ("hand", "stock"):
+        raise ValueError("pending: such as '9D from hand' or '9D from stock'")
+    phase = TAKE_WITH_HAND if words[2] == "hand" else TAKE_WITH_STOCK
+    return 1 << sections.cards("pending", words[0])[0], phase
+
+
+def _read_last(sections: _Sections) -> tuple[int, int]:
+    words = [word.strip() for word in sections.texts.get("last", "- / -").split("/")]
+    if len(words) != 2:
+        raise ValueError("last: the last card played and the last card flipped, divided by '/'")
+    played, flipped = (
+        NO_CARD if word == _NONE else sections.cards("last", word)[0] for word in words
+    )
+    return played, flipped
+
+
+def _check_places(places: dict[str, list[int]]) -> None:
+    seen: dict[int, str] = {}
+    for name, sets in places.items():
+        for bits in sets:
+            for number in card_list(bits):
+                if number in seen:
+                    raise ValueError(
+                        f"{name}: {CARD_NAMES[number]} stands twice, in {seen[number]} too"
+                    )
+                seen[number] = name
+
+
+def format_board(games: Games, rules: Rules, points: list[int]) -> str:
+    """Return ``games[0]``, a game or a view, for people to read, in several lines."""
+    game = games[0]
+    stock = int(stock_size(game))
+    arrow = "seat order" if game["direction"] > 0 else "reversed"
+    head = f"{rules.variant}, {rules.num_players} players"
+    if game["match"]:
+        head += f"; {rules.match} match to {rules.target}, deal {int(game['deals']) + 1}"
+    lines = [
+        f"{head}; turn {min(int(game['turn']) + 1, HAND_CARDS)} of {HAND_CARDS}; {arrow}",
+        f"  table  {_cards(game['table'])}",
+        f"  stock  {stock} card{'s' * (stock != 1)}",
+    ]
+    if game["viewer"] != NOBODY and known_bottom(game):
+        lines[-1] += f", {card_names(known_bottom(game))} at the bottom"
+    if game["pending"]:
+        targets = game["table"] & PARTNERS[card_list(game["pending"])[0]]
+        lines.append(f"  {card_names(game['pending'])} takes one of {card_names(targets)}")
+    for seat in range(rules.num_players):
+        marks = ">" if seat == game["player"] and game["phase"] != OVER else " "
+        dealer = " (dealer)" if seat == game["dealer"] else ""
+        total = f", {game['scores'][seat]} before" if game["match"] and game["deals"] else ""
+        lines.append(
+            f"{marks} player_{seat}{dealer}: {points[seat]} points{total}\n"
+            f"    hand {_hand(game, seat)}\n"
+            f"    pile {_cards(game['captured'][seat])}"
+        )
+    if game["phase"] == OVER:
+        lines.append("  over")
+    else:
+        lines.append(f"  player_{game['player']} to {PHASES[game['phase']]}")
+    return "\n".join(lines)
