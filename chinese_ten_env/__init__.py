@@ -1,5 +1,9 @@
 """Chinese Ten (撿紅點) as an environment for reinforcement learning."""
 
+import gymnasium as _gymnasium
+import pettingzoo as _pettingzoo
+
+from chinese_ten_env import arena
 from chinese_ten_env.cards import bitboard, card, card_list, card_name, card_names
 from chinese_ten_env.engine import (
     GAME,
@@ -12,7 +16,10 @@ from chinese_ten_env.engine import (
     points,
 )
 from chinese_ten_env.game import Game
+from chinese_ten_env.learner import Pool
 from chinese_ten_env.observation import (
+    NUM_FEATURES,
+    OBSERVATION_VERSION,
     Feature,
     action_masks,
     determinize,
@@ -22,7 +29,52 @@ from chinese_ten_env.observation import (
     view,
     views,
 )
-from chinese_ten_env.policies import make_policy
+from chinese_ten_env.policies import POLICIES, Policy, make_policy
 from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "GAME",
+    "NUM_FEATURES",
+    "OBSERVATION_VERSION",
+    "POLICIES",
+    "VARIANTS",
+    "Feature",
+    "Game",
+    "IllegalActionError",
+    "Policy",
+    "Pool",
+    "Rules",
+    "action_masks",
+    "arena",
+    "begin_games",
+    "bitboard",
+    "card",
+    "card_list",
+    "card_name",
+    "card_names",
+    "determinize",
+    "is_over",
+    "make_policy",
+    "make_rules",
+    "nets",
+    "new_games",
+    "observe",
+    "pack",
+    "play",
+    "points",
+    "unpack",
+    "view",
+    "views",
+]
+
+_gymnasium.register(
+    id="ChineseTen-v0",
+    entry_point="chinese_ten_env.gym_env:ChineseTenEnv",
+    vector_entry_point="chinese_ten_env.vector_env:ChineseTenVectorEnv",
+)
+
+# PettingZoo has a registry since 1.27; before, import the module `chinese_ten_v0`.
+if hasattr(_pettingzoo, "register"):
+    _pettingzoo.register("aec", "chinese_ten-v0", "chinese_ten_env.chinese_ten_v0:env")

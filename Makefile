@@ -1,0 +1,46 @@
+# Every target makes its own virtual environment first, so a fresh clone needs only Python and make.
+#   make test ARGS="-k cards"              passes ARGS on
+#   make train PYTHON=python3.12           picks the interpreter of the virtual environment
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help train test lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --num-players 4")
+	$(BIN)/python train.py fit $(ARGS)
+
+test: $(INSTALLED)  ## run the tests on all cores
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(INSTALLED)  ## check style and types, change nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## fix what can be fixed and format the code
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(INSTALLED)  ## measure decisions a second (ARGS="--json")
+	$(BIN)/chinese-ten bench $(ARGS)
+
+clean:  ## remove the virtual environment, builds and caches; training runs stay
+	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is written last: an installation that broke off is taken up again by the next make.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+		exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -c constraints.txt -e '.[train,dev]'
+	@touch $@

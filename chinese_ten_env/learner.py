@@ -1,0 +1,398 @@
+"""Games in which a learner plays one seat and policies the others: what the learning doors share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chinese_ten_env.bits import EMPTY, ONE, U64, write_row
+from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.engine import (
+    NOBODY,
+    OVER,
+    Games,
+    begin_games,
+    blank_games,
+    illegal_action,
+    play_card,
+)
+from chinese_ten_env.jit import kernel
+from chinese_ten_env.observation import NUM_FEATURES, observe_view, write_rows, write_view
+from chinese_ten_env.policies import Policy, make_policy
+from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
+from chinese_ten_env.rules import Rules
+from chinese_ten_env.streams import GameStreams
+
+Indices = npt.NDArray[np.int64]
+
+
+class Pool:
+    """Opponents of which each game draws one for each seat when it begins.
+
+    `weights` are relative chances, equal unless given. `policies` and `weights` may be changed
+    between games, by `add` for example, as when a learner meets its own past. A `Pool` is an
+    opponent wherever a policy is.
+    """
+
+    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        if not policies:
+            raise ValueError("a pool needs at least one policy")
+        self.policies: list[Policy] = [make_policy(policy) for policy in policies]
+        self.weights = [1.0] * len(policies) if weights is None else [float(w) for w in weights]
+        if len(self.weights) != len(self.policies):
+            raise ValueError(f"{len(self.policies)} policies need as many weights, not {weights!r}")
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ValueError(f"weights must not be negative, nor all zero: {weights!r}")
+
+    def add(self, policy: Any, weight: float = 1.0) -> None:
+        """Add a policy, which games that begin from now on may draw."""
+        self.policies.append(make_policy(policy))
+        self.weights.append(float(weight))
+
+    def draw(self, words: npt.NDArray[np.uint64]) -> list[Policy]:
+        """Return a policy for each random word [n]."""
+        shares = np.cumsum(self.weights) / np.sum(self.weights)
+        chances = (words >> U64(11)) * 2.0**-53
+        return [self.policies[k] for k in np.searchsorted(shares, chances, side="right")]
+
+
+@kernel
+def _play_legal(games: Any, actions: Any, illegal: Any, start: int, stop: int) -> None:
+    for index in range(start, stop):
+        game, card = games[index], actions[index]
+        if game.phase == OVER:
+            illegal[index] = False
+            continue
+        illegal[index] = (
+            card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY
+        )
+        if not illegal[index]:
+            play_card(game, card)
+
+
+@kernel
+def _waiting(games: Any, seats: Any, indices: Any) -> int:
+    """Write the games in which an opponent is on turn to `indices`; return how many."""
+    count = 0
+    for index in range(len(games)):
+        game = games[index]
+        if game.phase != OVER and game.player != seats[index]:
+            indices[count] = index
+            count += 1
+    return count
+
+
+@kernel
+def _write_waiting_views(games: Any, indices: Any, views: Any) -> None:
+    for row in range(len(indices)):
+        write_view(games, indices[row], games[indices[row]].player, views, row)
+
+
+@kernel
+def _play_at(games: Any, indices: Any, cards: Any) -> None:
+    for row in range(len(indices)):
+        play_card(games[indices[row]], cards[row])
+
+
+@kernel
+def _collect(
+    games: Any,
+    seats: Any,
+    everybody: bool,
+    reward: int,
+    paid: Any,
+    changes: Any,
+    rewards: Any,
+    over: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Write the learners' rewards [B]: the change of their potential since it was last collected.
+
+    `paid` [B, P] holds the potentials; `changes` [B, P] those of the learner, or of everybody.
+    """
+    for index in range(start, stop):
+        game, seat = games[index], seats[index]
+        first, last = (0, paid.shape[1]) if everybody else (seat, seat + 1)
+        for player in range(first, last):
+            value = potential(game, player, reward)
+            changes[index, player] = value - paid[index, player]
+            paid[index, player] = value
+        rewards[index] = changes[index, seat]
+        over[index] = game.phase == OVER
+
+
+@kernel
+def _observe(
+    games: Any, seats: Any, views: Any, rows: Any, out: Any, masks: Any, start: int, stop: int
+) -> None:
+    """Write observations [B, F, 52] and masks [B, 52]; `views` [1] and `rows` [F] are scratch."""
+    for index in range(start, stop):
+        write_view(games, index, seats[index], views, 0)
+        observe_view(views[0], rows)
+        write_rows(rows, out, index * NUM_FEATURES * NUM_CARDS)
+        write_row(masks, index * NUM_CARDS, views[0].legal, True)
+
+
+@kernel
+def _observe_packed(
+    games: Any, seats: Any, views: Any, out: Any, masks: Any, start: int, stop: int
+) -> None:
+    """Write observations as bitboards [B, F] and masks [B, 52]."""
+    for index in range(start, stop):
+        write_view(games, index, seats[index], views, 0)
+        observe_view(views[0], out[index])
+        write_row(masks, index * NUM_CARDS, views[0].legal, True)
+
+
+class LearnerGames:
+    """A batch of games [B], each with a learner in one seat and policies in the others.
+
+    `opponents`: a policy, a name, a `Pool`, or a sequence of one such for each other seat, in seat order
+    from the one after the learner; None: there are none, and the learner plays every seat.
+    `seat`: the learner's, or None to draw it whenever a game begins. Whatever is random in a
+    game comes from its own seed, so that a game does not depend on those it is batched with.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        size: int,
+        opponents: Any = "greedy",
+        seat: int | None = None,
+        reward: str = "net",
+        num_threads: int = 1,
+    ) -> None:
+        self.rules = rules
+        self.size = size
+        self.everybody = opponents is None
+        self.reward = reward
+        self._reward = reward_number(reward)
+        self.penalty = illegal_action_reward(rules, reward)
+        self._seat = _check_seat(seat, rules, self.everybody)
+        self._opponents = _opponents(opponents, rules)
+        self.games: Games = blank_games(rules, size)
+        self.seats: Indices = np.zeros(size, dtype=np.int64)
+        """The learner's seat in each game; with `everybody`, the seat on turn."""
+        self._paid = np.zeros((size, rules.num_players))
+        self.changes = np.zeros((size, rules.num_players))
+        """With `everybody`, what the last step paid every player [B, P]."""
+        self.streams = GameStreams(size)
+        self._everywhere: Indices = np.arange(size)
+        self._waiting = np.empty(size, dtype=np.int64)
+        # Who plays: numbers of policies, in the order in which they were first drawn.
+        self._policies: list[Policy] = []
+        self._numbers: dict[int, int] = {}
+        self._who = np.full((size, rules.num_players), NOBODY, dtype=np.int64)
+        self._fixed = all(not isinstance(choice, Pool) for choice in self._opponents)
+        self._threads = _check_threads(num_threads)
+        self._executor: ThreadPoolExecutor | None = None
+        self._views = [blank_games(rules, 1) for _ in range(self._threads)]
+        self._rows = [np.empty(NUM_FEATURES, dtype=np.uint64) for _ in range(self._threads)]
+
+    # --- beginning --------------------------------------------------------------------------
+
+    def seed(self, indices: Indices, seeds: npt.NDArray[np.uint64]) -> None:
+        """Set the generators of some games [n]; begin them next."""
+        self.games["rng"][indices] = seeds
+        self.streams.seed(indices, seeds)
+
+    def begin(self, indices: Indices, decks: Any = None, dealers: Any = None) -> None:
+        """Begin some games [n] anew, up to the learner's first decision; ValueError as `begin_games`."""
+        games = self.games[indices]
+        begin_games(games, decks, dealers)
+        self.games[indices] = games
+        self._paid[indices] = 0.0
+        if self.everybody:
+            self.seats[indices] = games["player"]
+            return
+        players = self.rules.num_players
+        if self._seat is None:
+            words = self.streams.words(indices)[:, 0]
+            self.seats[indices] = ((words >> U64(32)) * U64(players) >> U64(32)).astype(np.int64)
+        else:
+            self.seats[indices] = self._seat
+        for place, choice in enumerate(self._opponents):
+            seats = (self.seats[indices] + 1 + place) % players
+            self._who[indices, seats] = self._drawn(choice, indices)
+        self._who[indices, self.seats[indices]] = NOBODY
+        self._let_opponents_play()
+
+    def _drawn(self, choice: Policy | Pool, indices: Indices) -> Any:
+        if not isinstance(choice, Pool):
+            return self._number(choice)
+        return [self._number(policy) for policy in choice.draw(self.streams.words(indices)[:, 0])]
+
+    def _number(self, policy: Policy) -> int:
+        number = self._numbers.get(id(policy))
+        if number is None:
+            number = self._numbers[id(policy)] = len(self._policies)
+            self._policies.append(policy)
+        return number
+
+    # --- playing ----------------------------------------------------------------------------
+
+    def play(
+        self, actions: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Play the learner's cards [B] and all that follows until it is on turn again.
+
+        Returns its rewards, float64 [B], which games are over, and in which the action was illegal,
+        bool [B]. An illegal action ends its game and is paid the penalty. Finished games stay as
+        they are and pay nothing.
+        """
+        rewards = np.empty(self.size)
+        over = np.empty(self.size, dtype=np.bool_)
+        illegal = np.empty(self.size, dtype=np.bool_)
+        self._in_parallel(_play_legal, self.games, actions, illegal)
+        self._let_opponents_play()
+        self._in_parallel(
+            _collect,
+            self.games,
+            self.seats,
+            self.everybody,
+            self._reward,
+            self._paid,
+            self.changes,
+            rewards,
+            over,
+        )
+        if illegal.any():
+            rewards[illegal] = self.penalty
+            self.changes[illegal, self.seats[illegal]] = self.penalty
+            over[illegal] = True
+            self.games["phase"][illegal] = OVER
+            self.games["legal"][illegal] = EMPTY
+        return rewards, over, illegal
+
+    def _let_opponents_play(self) -> None:
+        if self.everybody:
+            return
+        while True:
+            count = _waiting(self.games, self.seats, self._waiting)
+            if count == 0:
+                return
+            waiting = self._waiting[:count]
+            who = self._who[waiting, self.games["player"][waiting]]
+            for number in np.unique(who) if len(self._policies) > 1 else (0,):
+                indices = waiting if len(self._policies) == 1 else waiting[who == number]
+                self._let_policy_play(self._policies[number], indices)
+
+    def _let_policy_play(self, policy: Policy, indices: Indices) -> None:
+        views = np.empty(len(indices), dtype=self.games.dtype)
+        _write_waiting_views(self.games, indices, views)
+        self.streams.games = indices
+        legal = views["legal"].copy()
+        cards = checked_cards(policy, policy(views, self.streams), legal)
+        _play_at(self.games, indices, cards)
+
+    # --- seeing -----------------------------------------------------------------------------
+
+    def observe(self, out: npt.NDArray[np.int8], masks: npt.NDArray[np.int8]) -> None:
+        """Write the learner's observations to `out`, int8 [B, F, 52], and masks, int8 [B, 52]."""
+        if self.everybody:
+            self.seats[:] = self.games["player"]
+        self._in_parallel(
+            _observe, self.games, self.seats, self._views, self._rows, out, masks
+        )
+
+    def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
+        """Write the learner's observations to `out` as bitboards, uint64 [B, F], and masks [B, 52]."""
+        if self.everybody:
+            self.seats[:] = self.games["player"]
+        self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
+
+    # --- threads ----------------------------------------------------------------------------
+
+    def _in_parallel(self, run: Any, *arguments: Any) -> None:
+        """Run a kernel over all games, in one piece for each thread; lists are one for each thread."""
+        if self._threads == 1:
+            run(*(a[0] if isinstance(a, list) else a for a in arguments), 0, self.size)
+            return
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self._threads)
+        edges = np.linspace(0, self.size, self._threads + 1).astype(np.int64)
+        pieces = [
+            self._executor.submit(
+                run,
+                *(a[thread] if isinstance(a, list) else a for a in arguments),
+                int(edges[thread]),
+                int(edges[thread + 1]),
+            )
+            for thread in range(self._threads)
+        ]
+        for piece in pieces:
+            piece.result()
+
+    def close(self) -> None:
+        """Stop the threads."""
+        if self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+
+def checked_cards(
+    policy: Policy, cards: Any, legal: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """Return a policy's answer as int64 [B]; ValueError if it is no legal card for each view."""
+    array = np.asarray(cards)
+    name = policy_name(policy)
+    if array.shape != legal.shape or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"policy {name} must return integers of shape {legal.shape}, "
+            f"not {array.dtype} of shape {array.shape}"
+        )
+    array = array.astype(np.int64, copy=False)
+    inside = (array >= 0) & (array < NUM_CARDS)
+    bits = ONE << np.where(inside, array, 0).astype(np.uint64)
+    wrong = ~inside | (legal & bits == EMPTY)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"policy {name}: {illegal_action(int(array[row]), int(legal[row]))}")
+    return array
+
+
+def policy_name(policy: Any) -> str:
+    """Return a name for a policy in messages and tables."""
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or repr(policy))
+
+
+def _opponents(opponents: Any, rules: Rules) -> list[Policy | Pool]:
+    others = rules.num_players - 1
+    if opponents is None:
+        return []
+    if isinstance(opponents, (list, tuple)):
+        if len(opponents) != others:
+            raise ValueError(
+                f"opponents: one for all other seats, or {others} in seat order after the learner, "
+                f"not {len(opponents)}"
+            )
+        choices = list(opponents)
+    else:
+        choices = [opponents] * others
+    return [choice if isinstance(choice, Pool) else make_policy(choice) for choice in choices]
+
+
+def _check_seat(seat: int | None, rules: Rules, everybody: bool) -> int | None:
+    if seat is None:
+        return None
+    if everybody:
+        raise ValueError(f"seat={seat!r} has no meaning with opponents=None: all seats are played")
+    if (
+        isinstance(seat, bool)
+        or not isinstance(seat, (int, np.integer))
+        or not 0 <= seat < rules.num_players
+    ):
+        seats = ", ".join(str(number) for number in range(rules.num_players))
+        raise ValueError(f"seat must be one of {seats}, or None to draw it, not {seat!r}")
+    return int(seat)
+
+
+def _check_threads(num_threads: int) -> int:
+    if isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1:
+        raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
+    return num_threads
