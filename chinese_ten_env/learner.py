@@ -21,7 +21,7 @@ from chinese_ten_env.engine import (
     play_card,
 )
 from chinese_ten_env.jit import kernel
-from chinese_ten_env.observation import NUM_FEATURES, observe_view, write_rows, write_view
+from chinese_ten_env.observation import NUM_FEATURES, observe, observe_view, write_rows, write_view
 from chinese_ten_env.policies import Policy, make_policy
 from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
 from chinese_ten_env.rules import Rules
@@ -67,9 +67,7 @@ def _play_legal(games: Any, actions: Any, illegal: Any, start: int, stop: int) -
         if game.phase == OVER:
             illegal[index] = False
             continue
-        illegal[index] = (
-            card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY
-        )
+        illegal[index] = card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY
         if not illegal[index]:
             play_card(game, card)
 
@@ -296,15 +294,17 @@ class LearnerGames:
         """Write the learner's observations to `out`, int8 [B, F, 52], and masks, int8 [B, 52]."""
         if self.everybody:
             self.seats[:] = self.games["player"]
-        self._in_parallel(
-            _observe, self.games, self.seats, self._views, self._rows, out, masks
-        )
+        self._in_parallel(_observe, self.games, self.seats, self._views, self._rows, out, masks)
 
     def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
         """Write the learner's observations to `out` as bitboards, uint64 [B, F], and masks [B, 52]."""
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
+
+    def observe_some(self, indices: Indices, packed: bool = False) -> npt.NDArray[Any]:
+        """Return the learner's observations of some games [n], int8 [n, F, 52] or uint64 [n, F]."""
+        return observe(self.games[indices], self.seats[indices], packed=packed)
 
     # --- threads ----------------------------------------------------------------------------
 

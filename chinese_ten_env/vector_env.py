@@ -25,7 +25,7 @@ from chinese_ten_env.gym_env import (
     packed_observation_space,
 )
 from chinese_ten_env.learner import Indices, LearnerGames
-from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, observe, view
+from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, view
 from chinese_ten_env.rules import SWITCHES, make_rules
 from chinese_ten_env.text import format_board
 
@@ -278,8 +278,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _final_infos(self, ended: Indices) -> dict[str, Any]:
         """Return the last observations and infos of the games [n] that have just ended."""
-        games, seats = self._learner.games[ended], self._learner.seats[ended]
-        observations = observe(games, seats, packed=self.packed)
+        observations = self._learner.observe_some(ended, self.packed)
         masks = np.zeros((self.num_envs, NUM_CARDS), dtype=np.int8)  # nothing is legal at the end
         final_obs = np.full(self.num_envs, None, dtype=object)
         for row, index in enumerate(ended):

@@ -132,7 +132,7 @@ def captures_of(step: Step) -> tuple[int, int]:
 
 def takers_in(family: int, step: Step) -> int:
     """Return how many of the cards that were resolved in a step are of a family."""
-    resolved = 1 << step.after["last_played"] | 1 << step.after["last_flipped"]
+    resolved: int = 1 << step.after["last_played"] | 1 << step.after["last_flipped"]
     if step.before["phase"] == TAKE_WITH_STOCK:
         resolved = 1 << step.after["last_flipped"]
     return (resolved & family).bit_count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -19,8 +20,8 @@ from chinese_ten_env.rules import MAX_PLAYERS, Rules, make_rules
 _GAMES_AT_A_TIME = 2048
 """Bounds the memory. Each batch has generators of its own, so the results depend on it."""
 
-WIN = 12
-"""A win in integers: it is shared by up to four players without a remainder."""
+_WIN = math.lcm(*range(1, MAX_PLAYERS + 1))
+"""A win in integers, so that its shares are integers too."""
 
 
 def play(
@@ -28,7 +29,7 @@ def play(
     variant: str = "mainland",
     num_players: int | None = None,
     deals: int = 1000,
-    seed: int = 0,
+    seed: int | np.integer[Any] = 0,
     *,
     names: Sequence[str] | None = None,
     rules: Rules | None = None,
@@ -76,7 +77,7 @@ def play(
         net=net,
         net_unit=rules.num_players * int((seats == 0).sum()),
         wins=wins,
-        win_unit=WIN * int((seats == 0).sum()) * int(deals),
+        win_unit=_WIN * int((seats == 0).sum()) * int(deals),
     )
 
 
@@ -93,7 +94,7 @@ def _chunks(deals: int, num_seatings: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, deals)
 
 
-def _generators(seed: int, chunk: int, count: int) -> list[np.random.Generator]:
+def _generators(seed: int | np.integer[Any], chunk: int, count: int) -> list[np.random.Generator]:
     """Return a generator for each policy, so that none disturbs the randomness of another."""
     return [
         np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(chunk, index)))
@@ -147,10 +148,10 @@ def _scaled_nets(games: Games, rules: Rules) -> npt.NDArray[np.int64]:
 
 
 def _win_shares(games: Games, rules: Rules) -> npt.NDArray[np.int64]:
-    """Return each seat's share of the win, in units of 1 / WIN, [B, P]."""
+    """Return each seat's share of the win, in units of 1 / _WIN, [B, P]."""
     scores = games["scores"][:, : rules.num_players]
     best = scores == scores.max(axis=1, keepdims=True)
-    return best * (WIN // best.sum(axis=1, keepdims=True))
+    return best * (_WIN // best.sum(axis=1, keepdims=True))
 
 
 def _choose_rules(
@@ -160,9 +161,8 @@ def _choose_rules(
         return make_rules(variant, num_players, **switches)
     if not isinstance(rules, Rules):
         raise ValueError(f"rules must be made by make_rules, not {rules!r}")
-    if switches or num_players not in (None, rules.num_players):
-        given = ", ".join(["num_players"] * (num_players is not None) + list(switches))
-        raise ValueError(f"rules are given, so {given} cannot be set too")
+    if switches or num_players is not None or variant not in ("mainland", rules.variant):
+        raise ValueError("give rules, or a variant with its num_players and switches, not both")
     return rules
 
 
@@ -178,12 +178,8 @@ def _names(
     if isinstance(policies, (str, Path)) or callable(policies):
         raise ValueError(f"policies must be a list, such as ['greedy', 'random'], not {policies!r}")
     if not 2 <= len(policies) <= num_players:
-        raise ValueError(
-            f"at a table of {num_players} there is room for 2 to {num_players} policies, "
-            f"each in a seat at least, not {len(policies)}"
-            if num_players > 2
-            else f"a table of 2 needs 2 policies, not {len(policies)}"
-        )
+        counts = " or ".join(str(count) for count in range(2, num_players + 1))
+        raise ValueError(f"{num_players} seats need {counts} policies, not {len(policies)}")
     if names is not None:
         if len(names) != len(policies) or len(set(names)) != len(names):
             raise ValueError(
@@ -206,6 +202,3 @@ def _name(policy: Any) -> str:
     if isinstance(policy, (str, Path)):
         return str(policy)
     return str(getattr(policy, "__name__", None) or type(policy).__name__)
-
-
-assert WIN % MAX_PLAYERS == 0

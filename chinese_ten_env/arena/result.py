@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chinese_ten_env.rules import SWITCHES, Rules
+from chinese_ten_env.rules import SWITCHES, VARIANTS, Rules
 
 _NORMAL_95 = 1.959964
 
@@ -139,8 +139,6 @@ def _plural(unit: str) -> str:
 
 def _switches(rules: Rules) -> str:
     """Return the switches that differ from the variant's own, as text."""
-    from chinese_ten_env.rules import VARIANTS
-
     variant = VARIANTS.get(rules.variant)
     own = variant.tables.get(rules.num_players) if variant is not None else None
     changed = [

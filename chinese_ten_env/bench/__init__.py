@@ -1,0 +1,1 @@
+"""What `chinese-ten bench` measures, and how."""

@@ -1,0 +1,218 @@
+"""Train agents and measure them.
+
+python train.py fit --variant taiwan --num-players 4
+python train.py evaluate runs/mainland-2-... --against random greedy
+python train.py resume runs/mainland-2-...
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+import chinese_ten_env as ct
+from agents.common import Run, draw_curve, evaluate, write_json
+
+AGENTS = tuple(
+    sorted(
+        path.stem
+        for path in (Path(__file__).parent / "agents").glob("*.py")
+        if path.stem not in ("__init__", "common")
+    )
+)
+ALL = "all"
+
+
+EVALUATION_SEED = 1_000_000
+"""Of the deals that agents are measured on; training seeds stay below."""
+
+
+@dataclass
+class Fit:
+    """Train an agent, for one variant or for all, and measure it."""
+
+    variant: Literal[(*ct.VARIANTS, ALL)] = "mainland"  # type: ignore[valid-type]
+    """The variant to learn; ``all``: every variant and number of players in turn."""
+    num_players: int | None = None
+    """The number of players; the smallest of the variant unless given."""
+    agent: Literal[AGENTS] = "maskable_ppo"  # type: ignore[valid-type]
+    """The file in ``agents/`` that learns."""
+    seed: int = 0
+    """Of all that is random."""
+    folder: Path = Path("runs")
+    """Where the run folder is made."""
+    name: str | None = None
+    """Name of the run folder; variant, players, agent, seed and time unless given."""
+    deals: int = 2000
+    """Deals of the evaluation at the end, each played in all seatings."""
+
+
+@dataclass
+class Evaluate:
+    """Measure the agent of a complete run in duplicate deals."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    against: tuple[str, ...] = ("greedy", "random")
+    """Policies, by name or run folder."""
+    deals: int = 2000
+    """Deals, each played in all seatings."""
+    seed: int = EVALUATION_SEED
+    """Of the deals."""
+
+
+@dataclass
+class Resume:
+    """Go on with a run that was interrupted."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    deals: int = 2000
+    """Deals of the evaluation at the end, each played in all seatings."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    command = tyro.cli(_commands(_agent_of(arguments)), args=arguments, description=__doc__)
+    console = Console()
+    try:
+        if isinstance(command, Fit):
+            fit_all(command, console)
+        elif isinstance(command, Resume):
+            run = Run.open(command.run)
+            if run.status["state"] == "complete":
+                raise ValueError(f"{command.run} is complete; there is nothing to resume")
+            finish(run, command.deals, console)
+        else:
+            show(command, console)
+    except KeyboardInterrupt:
+        console.print("stopped", style="bold")
+        return 130
+    except (ValueError, FileExistsError) as error:
+        console.print(f"error: {error}", style="bold red", markup=False, soft_wrap=True)
+        return 2
+    return 0
+
+
+def _agent_of(arguments: Sequence[str]) -> str:
+    """Return the agent asked for: its settings are among the options."""
+    agent = Fit.agent
+    for index, argument in enumerate(arguments):
+        if argument == "--agent" and index + 1 < len(arguments):
+            agent = arguments[index + 1]
+        elif argument.startswith("--agent="):
+            agent = argument.removeprefix("--agent=")
+    return agent if agent in AGENTS else Fit.agent
+
+
+def _commands(agent: str) -> Any:
+    """Return the type of all commands, `Fit` with the settings of an agent."""
+    config = importlib.import_module(f"agents.{agent}").Config
+    fit = make_dataclass(
+        "FitAgent", [("config", config, field(default_factory=config))], bases=(Fit,)
+    )
+    fit.__doc__ = Fit.__doc__
+    return (
+        Annotated[
+            tyro.conf.OmitArgPrefixes[fit],  # type: ignore[valid-type]  # made just now
+            tyro.conf.subcommand("fit", description=Fit.__doc__),
+        ]
+        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+        | Annotated[Resume, tyro.conf.subcommand("resume")]
+    )
+
+
+# --- fit ------------------------------------------------------------------------------------
+
+
+def fit_all(command: Any, console: Console) -> None:
+    """Train and measure an agent for each table that the command names."""
+    if command.variant == ALL:
+        if command.num_players is not None or command.name is not None:
+            raise ValueError("--variant all takes neither --num-players nor --name")
+        tables = [rules for variant in ct.VARIANTS.values() for rules in variant.tables.values()]
+    else:
+        tables = [ct.make_rules(command.variant, command.num_players)]
+    for number, rules in enumerate(tables):
+        if len(tables) > 1:
+            console.rule(f"{number + 1} of {len(tables)}: {rules.variant}, {rules.num_players}")
+        folder = command.folder / (command.name or _run_name(command, rules))
+        run = Run.create(folder, command.agent, rules, command.seed, asdict(command.config))
+        finish(run, command.deals, console)
+
+
+def _run_name(command: Any, rules: ct.Rules) -> str:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return f"{rules.variant}-{rules.num_players}-{command.agent}-{command.seed}-{stamp}"
+
+
+def finish(run: Run, deals: int, console: Console) -> None:
+    """Train a run to its end, measure it, and only then call it complete."""
+    agent = importlib.import_module(f"agents.{run.agent}")
+    console.print(f"training in {run.folder} (Ctrl-C stops it; 'resume' goes on)", soft_wrap=True)
+    try:
+        agent.fit(run, agent.Config(**run.header["config"]))
+        draw_curve(run, agent.OPPONENTS)
+        policy = agent.read(run)
+        rows = evaluate(policy, run.agent, agent.OPPONENTS, run.rules, deals, EVALUATION_SEED)
+        write_json(run.folder / "evaluation.json", rows)
+    except BaseException:
+        status = run.status
+        run.set_status("interrupted", status["steps"], status["seconds"])
+        console.print(
+            f"unfinished at {status['steps']:,} decisions; go on with: "
+            f"python train.py resume {run.folder}",
+            soft_wrap=True,
+        )
+        raise
+    status = run.status
+    run.set_status("complete", status["steps"], status["seconds"])
+    console.print(table(run, rows))
+
+
+# --- evaluate -------------------------------------------------------------------------------
+
+
+def show(command: Evaluate, console: Console) -> None:
+    """Measure a complete run and print the table."""
+    run = Run.open(command.run)
+    policy = ct.make_policy(str(command.run))
+    rows = evaluate(policy, run.agent, command.against, run.rules, command.deals, command.seed)
+    console.print(table(run, rows))
+
+
+def table(run: Run, rows: list[dict[str, Any]]) -> Table:
+    """Return what was measured as a table."""
+    rules, status = run.rules, run.status
+    title = (
+        f"{run.agent}, {rules.variant}, {rules.num_players} players, {status['steps']:,} decisions"
+    )
+    grid = Table(title=title, caption=f"{run.folder}; deals from seed {rows[0]['seed']}")
+    grid.add_column("against")
+    for name in ("net points a deal", "95 % interval", "win rate", "deals", "games"):
+        grid.add_column(name, justify="right")
+    for row in rows:
+        low, high = row["net"] - row["half_width"], row["net"] + row["half_width"]
+        grid.add_row(
+            row["against"],
+            f"{row['net']:+.2f}",
+            f"{low:+.2f} to {high:+.2f}",
+            f"{100 * row['win_rate']:.1f} %",
+            f"{row['deals']:,}",
+            f"{row['games']:,}",
+        )
+    return grid
+
+
+if __name__ == "__main__":
+    sys.exit(main())
