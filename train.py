@@ -106,25 +106,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _agent_of(arguments: Sequence[str]) -> str:
     """Return the agent asked for: its settings are among the options."""
-    agent = Fit.agent
+    agent: str = Fit.agent
     for index, argument in enumerate(arguments):
         if argument == "--agent" and index + 1 < len(arguments):
             agent = arguments[index + 1]
         elif argument.startswith("--agent="):
             agent = argument.removeprefix("--agent=")
-    return agent if agent in AGENTS else Fit.agent
+    default: str = Fit.agent
+    return agent if agent in AGENTS else default
 
 
 def _commands(agent: str) -> Any:
     """Return the type of all commands, `Fit` with the settings of an agent."""
     config = importlib.import_module(f"agents.{agent}").Config
-    fit = make_dataclass(
+    fit: Any = make_dataclass(
         "FitAgent", [("config", config, field(default_factory=config))], bases=(Fit,)
     )
     fit.__doc__ = Fit.__doc__
     return (
         Annotated[
-            tyro.conf.OmitArgPrefixes[fit],  # type: ignore[valid-type]  # made just now
+            tyro.conf.OmitArgPrefixes[fit],  # type: ignore[misc]  # mypy does not know its form
             tyro.conf.subcommand("fit", description=Fit.__doc__),
         ]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]

@@ -1,9 +1,9 @@
 """What must be right once for all that learns: run folders, masked choices, evaluation.
 
-A run folder holds ``config.json`` (what was asked for, and with which versions), ``status.json`` (how far
-it got), ``metrics.jsonl`` (a line for each rollout), the agent's checkpoint, TensorBoard's files
-and, once complete, ``evaluation.json`` and ``curve.png``. Every file is replaced whole or not at all,
-so a crash leaves the old or the new one.
+A run folder holds ``config.json`` (what was asked for, and with which versions), ``status.json``
+(how far it got), ``metrics.jsonl`` (a line for each rollout), the agent's checkpoint, TensorBoard's
+files and, once complete, ``evaluation.json`` and ``curve.png``. Every file is replaced whole or not
+at all, so a crash leaves the old or the new one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SWITCHES = ("capture", "match", "target")
 # --- files ----------------------------------------------------------------------------------
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a new file, then put it in the place of `path` at once."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     os.close(handle)
@@ -50,7 +50,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Replace a JSON file."""
     text = json.dumps(data, indent=2) + "\n"
-    write_whole(path, lambda new: new.write_text(text) and None)
+    write_whole(path, lambda new: new.write_text(text))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """Return the commit of this checkout, with a ``+`` if it was changed since; None outside git."""
+    """Return this checkout's commit, with a ``+`` if it was changed since; None outside git."""
     here = Path(__file__).resolve().parent
     try:
         head = subprocess.run(
@@ -193,11 +193,11 @@ class Run:
         )
 
     def require_complete(self) -> None:
-        """Raise ValueError if the run has not ended as it should, so that nobody takes it for done."""
+        """Raise ValueError if the run has not ended as it should: nobody may take it for done."""
         status = self.status
         if status["state"] != "complete":
             raise ValueError(
-                f"{self.folder} is unfinished ({status['state']} at {status['steps']:,} decisions): "
+                f"{self.folder} is unfinished: {status['state']} at {status['steps']:,} decisions; "
                 f"go on with 'python train.py resume {self.folder}'"
             )
 
@@ -229,7 +229,7 @@ class Run:
         """Forget the lines of what a checkpoint does not hold."""
         kept = [line for line in self.metrics() if line["steps"] <= steps]
         text = "".join(json.dumps(line) + "\n" for line in kept)
-        write_whole(self.metrics_path, lambda new: new.write_text(text) and None)
+        write_whole(self.metrics_path, lambda new: new.write_text(text))
 
 
 class Stopwatch:
@@ -288,7 +288,8 @@ def masked_choice(
     if rng is not None:
         noise = rng.random(logits.shape)
         scores -= np.log(-np.log(np.clip(noise, 1e-300, 1 - 1e-16)))
-    return np.where(legal, scores, -np.inf).argmax(axis=1)
+    best = np.where(legal, scores, -np.inf).argmax(axis=1)
+    return np.asarray(best, dtype=np.int64)
 
 
 # --- measuring ------------------------------------------------------------------------------

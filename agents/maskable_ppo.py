@@ -18,6 +18,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 import chinese_ten_env as ct
@@ -130,8 +131,8 @@ def _rows(num_players: int) -> tuple[list[int], list[int], list[int]]:
 class RankNetwork(nn.Module):
     """Looks at each rank with the rank that it captures, and at the table as a whole.
 
-    The same weights serve all thirteen ranks, so that what is learned of one helps with the others; a
-    learned vector for each rank tells them apart.
+    The same weights serve all thirteen ranks, so that what is learned of one helps with the others;
+    a learned vector for each rank tells them apart.
     """
 
     def __init__(self, num_players: int, width: int, context: int) -> None:
@@ -164,46 +165,53 @@ class RankNetwork(nn.Module):
         pairs = torch.relu(self.mine(ranks) + partners + self.rank)
         table = torch.relu(self.table(torch.cat([pairs.flatten(1), counts, seats], 1)))
         again = torch.relu(self.again(pairs) + self.around(table).unsqueeze(1))
-        return self.logits(again).view(size, -1), table
+        logits: torch.Tensor = self.logits(again).view(size, -1)
+        return logits, table
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits [B, 52] and values [B, 1] of observations [B, F, 52]."""
         logits, table = self.look(observations)
-        return logits, self.value(torch.relu(self.outlook(table)))
+        values: torch.Tensor = self.value(torch.relu(self.outlook(table)))
+        return logits, values
 
     def choose(self, observations: torch.Tensor) -> torch.Tensor:
         """Return logits [B, 52] alone."""
-        return self.look(observations)[0]
+        logits, _ = self.look(observations)
+        return logits
 
 
 class _Latent(nn.Module):
-    """Stands where Stable-Baselines3 has its hidden layers: hands on what the network computed."""
+    """Stands where Stable-Baselines3 has its hidden layers: hands on what the network computes."""
+
+    latent_dim_pi = _RANKS * _SUITS
+    latent_dim_vf = 1
 
     def __init__(self, network: RankNetwork) -> None:
         super().__init__()
-        self.latent_dim_pi = _RANKS * _SUITS
-        self.latent_dim_vf = 1
         self.network = network
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits [B, 52] and values [B, 1]."""
         logits, values = self.network(observations)
         return logits, values
 
     def forward_actor(self, observations: torch.Tensor) -> torch.Tensor:
-        return self.network(observations)[0]
+        """Return logits [B, 52]."""
+        return self.network.choose(observations)
 
     def forward_critic(self, observations: torch.Tensor) -> torch.Tensor:
-        return self.network(observations)[1]
+        """Return values [B, 1]."""
+        return self.forward(observations)[1]
 
 
-class _AsItIs(nn.Module):
-    """Stands where Stable-Baselines3 would unroll the observation to a float vector."""
+class _AsItIs(BaseFeaturesExtractor):
+    """Stands where Stable-Baselines3 would unroll the observation to a vector of floats."""
 
     def __init__(self, observation_space: Any) -> None:
-        super().__init__()
-        self.features_dim = 1
+        super().__init__(observation_space, features_dim=1)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the observations."""
         return observations
 
 
@@ -213,21 +221,20 @@ class RankPolicy(MaskableActorCriticPolicy):
     def __init__(
         self, *args: Any, num_players: int, width: int, context: int, **kwargs: Any
     ) -> None:
-        self._sizes = (num_players, width, context)
-        super().__init__(
-            *args,
-            features_extractor_class=_AsItIs,
-            ortho_init=False,
-            **kwargs,
-        )
+        self._sizes = {"num_players": num_players, "width": width, "context": context}
+        own: dict[str, Any] = {"features_extractor_class": _AsItIs, "ortho_init": False}
+        super().__init__(*args, **(kwargs | own))
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = _Latent(RankNetwork(*self._sizes))
+        self.mlp_extractor: Any = _Latent(RankNetwork(**self._sizes))
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
-        self.action_net = self.value_net = nn.Identity()
-        self.optimizer = self.optimizer_class(
+        # The network's outputs are logits and values already.
+        self.action_net: Any = nn.Identity()
+        self.value_net: Any = nn.Identity()
+        make_optimizer: Any = self.optimizer_class
+        self.optimizer = make_optimizer(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
 
@@ -236,9 +243,7 @@ class RankPolicy(MaskableActorCriticPolicy):
         return obs
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        num_players, width, context = self._sizes
-        sizes = {"num_players": num_players, "width": width, "context": context}
-        return super()._get_constructor_parameters() | sizes
+        return super()._get_constructor_parameters() | self._sizes
 
 
 # --- rollout --------------------------------------------------------------------------------
@@ -256,7 +261,8 @@ class NetworkPolicy:
         players = int(views["num_players"][0])
         if players != self.network.num_players:
             raise ValueError(
-                f"{self.name} learned to play with {self.network.num_players} players, not {players}"
+                f"{self.name} learned to play with {self.network.num_players} players, "
+                f"not {players}"
             )
 
     def __call__(self, views: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -332,14 +338,14 @@ def imitate(model: MaskablePPO, run: Run, config: Config) -> None:
         data = imitation_data(run.rules, 2048, run.seed + number * 2048, config.reward_scale)
         columns = [torch.cat(column) for column in zip(*data, strict=True)]
         order = torch.randperm(len(columns[0]))
-        for batch in order.split(config.minibatch):
+        for batch in torch.split(order, config.minibatch):
             observations, legal, cards, returns = (column[batch] for column in columns)
             logits, values = network(observations)
             logits = logits.masked_fill(~legal, -1e8)
             loss = nn.functional.cross_entropy(logits, cards)
             loss = loss + 0.5 * nn.functional.mse_loss(values.flatten(), returns)
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
         right = (logits.argmax(1) == cards).float().mean().item()
         done, number = done + len(order), number + 1

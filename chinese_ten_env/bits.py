@@ -41,7 +41,7 @@ def lowest(bits: np.uint64) -> int:
     return (int(bits) & -int(bits)).bit_length() - 1
 
 
-def nth(bits: np.uint64, n: int) -> int:
+def nth(bits: np.uint64, n: int | np.uint64) -> int:
     """Return the n-th lowest card of a set with more than n cards, counting from 0."""
     rest = int(bits)
     for _ in range(int(n)):

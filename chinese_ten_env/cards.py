@@ -7,7 +7,9 @@ stands for card ``c``. Records and kernels hold bitboards; people read and write
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,19 @@ def card(name: str) -> int:
     return number
 
 
+def parse_card(entry: Any) -> int:
+    """Return the number of a card given by name or number; ValueError if it is neither."""
+    if isinstance(entry, str):
+        return card(entry)
+    if isinstance(entry, (bool, np.bool_)):
+        raise ValueError(f"{entry!r} is not a card: give a name or a number")
+    try:
+        number = operator.index(entry)
+    except TypeError:
+        raise ValueError(f"{entry!r} is not a card: give a name or a number") from None
+    return _NUMBERS[card_name(number)]
+
+
 def card_name(number: int) -> str:
     """Return the name of a card number; ValueError if it is not in 0..51."""
     if not 0 <= number < NUM_CARDS:
@@ -39,11 +54,11 @@ def card_name(number: int) -> str:
 
 
 def bitboard(cards: str | Iterable[int | str]) -> np.uint64:
-    """Return the set of the cards named in a text such as ``"AH 9C"``, or listed by name or number."""
+    """Return the set of cards named in a text such as ``"AH 9C"``, or listed, by name or number."""
     names = cards.split() if isinstance(cards, str) else cards
     bits = 0
     for entry in names:
-        number = card(entry) if isinstance(entry, str) else _NUMBERS[card_name(int(entry))]
+        number = parse_card(entry)
         if bits >> number & 1:
             raise ValueError(f"card {CARD_NAMES[number]} is named twice")
         bits |= 1 << number

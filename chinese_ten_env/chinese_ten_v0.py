@@ -17,9 +17,11 @@ from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.engine import (
     OVER,
     IllegalActionError,
-    begin_games,
+    begin_batch,
+    begin_batch_with_decks,
     blank_games,
     illegal_action,
+    parse_deal,
     play_card,
     points,
     seed_array,
@@ -43,6 +45,9 @@ METADATA: dict[str, Any] = {
     "render_fps": 1,
 }
 
+ONLY: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+"""The index of the game of a batch of one."""
+
 STATE_SHAPE = (MAX_PLAYERS + HAND_CARDS + NUM_FEATURES, NUM_CARDS)
 """Of `state`: all hands, the stock card by card, and the observation of seat 0."""
 
@@ -55,8 +60,8 @@ _OVER, _PAID = 16, 32  # added to the player on turn
 def _step(games: Any, card: int, reward: int, payments: Any) -> int:
     """Play a card in games[0] if it is legal and tell in one number what came of it.
 
-    ``payments[0]`` [P] are the potentials of the players before and after, ``payments[1]`` [P] become
-    their changes.
+    ``payments[0]`` [P] are the potentials of the players before and after, ``payments[1]`` [P]
+    become their changes.
     """
     game = games[0]
     if card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY:
@@ -89,15 +94,15 @@ def _write_state(games: Any, rows: Any, out: Any) -> None:
 class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
     """Chinese Ten for two to four agents, one decision at a time.
 
-    **Description.** Agents ``player_0`` .. ``player_{P-1}`` sit in seat order and capture cards from
-    the table, in the variant and with the switches given; the README prints the rules. A turn asks
-    its player for one to three decisions.
+    **Description.** Agents ``player_0`` .. ``player_{P-1}`` sit in seat order and capture cards
+    from the table, in the variant and with the switches given; the README prints the rules. A turn
+    asks its player for one to three decisions.
 
     **Action space.** ``Discrete(52)``: always a card. On turn the hand card to play; when the card
     just played or just flipped can take several table cards, the one to take.
 
-    **Observation space.** ``{"observation": Box int8 [F, 52], "action_mask": Box int8 [52]}``, rows as
-    in `Feature`. The mask is all zeros for an agent that is not on turn, and at the end.
+    **Observation space.** ``{"observation": Box int8 [F, 52], "action_mask": Box int8 [52]}``, rows
+    as in `Feature`. The mask is all zeros for an agent that is not on turn, and at the end.
     `state()` is int8 [S, 52]: the hands of seats 0 to 3, the stock from the top card on, one card a
     row, and the observation of seat 0.
 
@@ -108,9 +113,9 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
     raises `IllegalActionError`, a ValueError, and changes nothing; `env()` instead ends the game,
     pays the agent -(all points and levies) (-1 with ``"win"``) and the others 0.
 
-    **Arguments.** ``reset(seed=..., options={"deck": 52 cards, top first, "dealer": seat})``. The same
-    seed gives the same game everywhere; ``reset()`` without one deals on from where the generator
-    stands. Unknown options are ignored, bad values raise ValueError.
+    **Arguments.** ``reset(seed=..., options={"deck": 52 cards, top first, "dealer": seat})``. The
+    same seed gives the same game everywhere; ``reset()`` without one deals on from where the
+    generator stands. Unknown options are ignored, bad values raise ValueError.
 
     **Versions.** v0: the first.
     """
@@ -150,7 +155,6 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self._paying = False  # whether the last step paid anything
         self._seeded = False
         self._closed = False
-        self._skip_agent_selection = None
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the space of `observe`, the same object at each call."""
@@ -163,11 +167,15 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a game; ValueError names a bad seed, deck or dealer."""
         self._check_open()
-        game = self._games[:1].copy()
+        game = self._games[:1]
+        decks, dealers = parse_deal(game, ONLY, *deal_options(options))
         if seed is not None or not self._seeded:
             game["rng"] = seed_array(random_seed() if seed is None else seed, 1)
-        begin_games(game, *deal_options(options))
-        self._games[:1], self._seeded = game, True
+            self._seeded = True
+        if decks is None:
+            begin_batch(game, ONLY, dealers)
+        else:
+            begin_batch_with_decks(game, ONLY, dealers, decks)
         self._payments[:] = 0
         self._paying = False
         self.agents = self.possible_agents[:]
@@ -177,7 +185,6 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self.agent_selection = self.possible_agents[self._games["player"][0]]
-        self._skip_agent_selection = None
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return what an agent sees, at any time and freshly made; has no side effect."""

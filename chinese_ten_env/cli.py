@@ -10,7 +10,6 @@ from typing import NamedTuple
 import chinese_ten_env
 from chinese_ten_env.bench import command as bench
 
-
 INTERRUPTED = 130
 """The exit status that a shell gives a program which ended by Ctrl-C."""
 

@@ -7,6 +7,7 @@ trust their input: the doors (`Game`, the environments, `play`) check it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ from chinese_ten_env.cards import (
     PARTNERS,
     RED_FIVES,
     bitboard,
-    card,
     card_list,
     card_names,
+    parse_card,
 )
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.rules import CHOICES, HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS, Rules
@@ -75,6 +76,7 @@ GAME = np.dtype(
         ("levier", np.int8),  # who took a red five with the other, or NOBODY
         ("peeker", np.int8),  # who knows the bottom card, or NOBODY
         ("viewer", np.int8),  # whose view this is, or NOBODY: everything is visible
+        ("zeros", np.uint8, 2),  # no gaps, which NumPy would not copy: equal games are equal bytes
         # The match.
         ("deals", np.int32),  # finished deals
         ("scores", np.int32, MAX_PLAYERS),  # points of the finished deals, levies included
@@ -92,10 +94,13 @@ GAME = np.dtype(
         ("levy_on_pile", np.bool_),
         ("peek", np.int8),  # numbers of the words in rules.CHOICES
         ("match", np.int8),
+        ("more_zeros", np.uint8, 5),
     ],
     align=True,
 )
 """One game. Everything is zero where it has no meaning, such as the hand of an absent player."""
+
+_BYTES = np.dtype((np.void, GAME.itemsize))
 
 Games = npt.NDArray[Any]
 """An array of GAME records [B]."""
@@ -113,9 +118,24 @@ _TRIPLES = np.array(
 )
 
 
+def take(games: Games, indices: npt.NDArray[np.integer[Any]]) -> Games:
+    """Return ``games[indices]`` [n], a copy, which NumPy itself would make field by field."""
+    return games.view(_BYTES)[indices].view(GAME)
+
+
+def copy_games(games: Games) -> Games:
+    """Return ``games.copy()``, in one piece."""
+    return games.view(_BYTES).copy().view(GAME)
+
+
 def blank_games(rules: Rules, size: int) -> Games:
     """Return games [size] that hold the rules and nothing else; deal them next."""
-    games = np.zeros(size, dtype=GAME)
+    return np.repeat(_template(rules).view(_BYTES), size).view(GAME)
+
+
+@lru_cache(maxsize=256)
+def _template(rules: Rules) -> Games:
+    games = np.zeros(1, dtype=GAME)
     for bit in range(POINT_BITS):
         scoring = sum(1 << card for card, points in enumerate(rules.points) if points >> bit & 1)
         games["point_bits"][:, bit] = scoring
@@ -379,17 +399,17 @@ def end_deal(game: Any) -> None:
 
 
 @kernel
-def begin_batch(games: Any, dealers: Any) -> None:
-    """Begin every game anew; `dealers` [B] are seats or NOBODY."""
-    for index in range(len(games)):
-        begin(games[index], dealers[index])
+def begin_batch(games: Any, indices: Any, dealers: Any) -> None:
+    """Begin the games of `indices` [n] anew; `dealers` [n] are seats or NOBODY."""
+    for row in range(len(indices)):
+        begin(games[indices[row]], dealers[row])
 
 
 @kernel
-def begin_batch_with_decks(games: Any, dealers: Any, decks: Any) -> None:
-    """Begin every game anew with its own deck (uint8 [B, 52])."""
-    for index in range(len(games)):
-        begin_with_deck(games[index], dealers[index], decks[index])
+def begin_batch_with_decks(games: Any, indices: Any, dealers: Any, decks: Any) -> None:
+    """Begin the games of `indices` [n] anew, each with its own deck (uint8 [n, 52])."""
+    for row in range(len(indices)):
+        begin_with_deck(games[indices[row]], dealers[row], decks[row])
 
 
 @kernel
@@ -464,34 +484,52 @@ def new_games(
     return games
 
 
-def begin_games(games: Games, decks: Any = None, dealers: Any = None) -> None:
+def begin_games(
+    games: Games,
+    decks: Any = None,
+    dealers: Any = None,
+    indices: npt.NDArray[np.int64] | None = None,
+) -> None:
     """Begin games anew, in place, from where the generator of each stands.
 
     `decks`: 52 cards by name or number, top first, for all games, or such a list for each of them;
-    `dealers`: a seat, or a seat for each; drawn where not given. ValueError names what is wrong,
-    and then no game has changed.
+    `dealers`: a seat, or a seat for each; drawn where not given. `indices` [n]: only these games.
+    ValueError names what is wrong, and then no game has changed.
     """
     check_games(games)
-    seats = _check_dealers(games, dealers)
+    which = np.arange(len(games)) if indices is None else indices
+    array, seats = parse_deal(games, which, decks, dealers)
+    if array is None:
+        begin_batch(games, which, seats)
+    else:
+        begin_batch_with_decks(games, which, seats, array)
+
+
+def parse_deal(
+    games: Games, indices: npt.NDArray[np.int64], decks: Any, dealers: Any
+) -> tuple[npt.NDArray[np.uint8] | None, npt.NDArray[np.int64]]:
+    """Return the decks, uint8 [n, 52] or None, and dealers, int64 [n], that `begin_games` takes."""
+    seats = _check_dealers(games, indices, dealers)
     if decks is None:
-        begin_batch(games, seats)
-        return
+        return None, seats
     array = parse_decks(decks)
-    if array.ndim == 2 and len(array) != len(games):
-        raise ValueError(f"{len(array)} decks are given for {len(games)} games")
-    begin_batch_with_decks(games, seats, np.broadcast_to(array, (len(games), NUM_CARDS)).copy())
+    if array.ndim == 2 and len(array) != len(indices):
+        raise ValueError(f"{len(array)} decks are given for {len(indices)} games")
+    return np.broadcast_to(array, (len(indices), NUM_CARDS)).copy(), seats
 
 
-def _check_dealers(games: Games, dealers: Any) -> npt.NDArray[np.int64]:
+def _check_dealers(
+    games: Games, indices: npt.NDArray[np.int64], dealers: Any
+) -> npt.NDArray[np.int64]:
     if dealers is None:
-        return np.full(len(games), NOBODY, dtype=np.int64)
+        return np.full(len(indices), NOBODY, dtype=np.int64)
     seats = np.asarray(dealers)
-    if seats.dtype.kind not in "iu" or seats.shape not in ((), games.shape):
+    if seats.dtype.kind not in "iu" or seats.shape not in ((), indices.shape):
         raise ValueError(f"dealer must be a seat, or a seat for each game, not {dealers!r}")
-    if np.any((seats < 0) | (seats >= games["num_players"])):
+    if np.any((seats < 0) | (seats >= games["num_players"][indices])):
         seats_text = ", ".join(str(seat) for seat in range(int(games["num_players"].min())))
         raise ValueError(f"dealer must be one of the seats {seats_text}, not {dealers!r}")
-    return np.broadcast_to(seats, games.shape).astype(np.int64)
+    return np.broadcast_to(seats, indices.shape).astype(np.int64)
 
 
 def parse_decks(decks: Any) -> npt.NDArray[np.uint8]:
@@ -501,18 +539,20 @@ def parse_decks(decks: Any) -> npt.NDArray[np.uint8]:
     """
     if isinstance(decks, str):
         decks = decks.split()
-    entries = list(decks)
-    if entries and not isinstance(entries[0], (str, int, np.integer)):
+    try:
+        entries = list(decks)
+    except TypeError:
+        raise ValueError(f"deck: a list of {NUM_CARDS} cards is needed, not {decks!r}") from None
+    if entries and isinstance(entries[0], (list, tuple, np.ndarray)):
         return np.stack([_parse_deck(deck) for deck in entries])
     return _parse_deck(entries)
 
 
-def _parse_deck(deck: Any) -> npt.NDArray[np.uint8]:
-    entries = deck.split() if isinstance(deck, str) else list(deck)
+def _parse_deck(entries: Any) -> npt.NDArray[np.uint8]:
     try:
-        numbers = [card(entry) if isinstance(entry, str) else int(entry) for entry in entries]
+        numbers = [parse_card(entry) for entry in entries]
         present = int(bitboard(numbers))
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"deck: {error}") from None
     if len(numbers) != NUM_CARDS:
         missing = card_names(~present & (1 << NUM_CARDS) - 1)
@@ -530,7 +570,8 @@ def check_games(games: Games) -> None:
 
 
 def play(games: Games, cards: npt.ArrayLike) -> None:
-    """Play one card [B] in each unfinished game, in place; the entries of finished games are ignored.
+    """Play one card [B] in each unfinished game, in place; the entries of finished games are
+    ignored.
 
     Checked, all or nothing: IllegalActionError names the first game whose card is illegal, and no
     game has changed. ValueError if the shapes do not fit.
@@ -554,10 +595,13 @@ def play(games: Games, cards: npt.ArrayLike) -> None:
 def illegal_action(card: int, legal: int) -> str:
     """Return the words of the error for an illegal action."""
     name = CARD_NAMES[card] if 0 <= card < NUM_CARDS else str(card)
-    choices = ", ".join(
-        f"{CARD_NAMES[legal_card]} ({legal_card})" for legal_card in card_list(legal)
-    )
-    return f"{name} is not a legal action; legal now: {choices or 'nothing, the game is over'}"
+    return f"{name} is not a legal action; {legal_actions(legal)}"
+
+
+def legal_actions(legal: int) -> str:
+    """Return the legal actions in words, for an error that says what is possible."""
+    choices = ", ".join(f"{CARD_NAMES[number]} ({number})" for number in card_list(legal))
+    return f"legal now: {choices or 'nothing, the game is over'}"
 
 
 def is_over(games: Games) -> npt.NDArray[np.bool_]:
@@ -587,4 +631,4 @@ def points(games: Games, rules: Rules) -> npt.NDArray[np.int64]:
 
 def nets(games: Games, rules: Rules) -> npt.NDArray[np.float64]:
     """Return every player's points so far less par, float64 [B, P]; sums to zero at the end."""
-    return points(games, rules) - rules.par
+    return np.asarray(points(games, rules) - rules.par, dtype=np.float64)

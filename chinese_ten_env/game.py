@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chinese_ten_env.cards import CARD_NAMES, NUM_CARDS, card, card_list
+from chinese_ten_env.cards import CARD_NAMES, card_list, parse_card
 from chinese_ten_env.engine import (
     HIDDEN,
     OVER,
@@ -16,7 +16,9 @@ from chinese_ten_env.engine import (
     IllegalActionError,
     begin_games,
     blank_games,
+    copy_games,
     illegal_action,
+    legal_actions,
     new_games,
     play_batch,
     points,
@@ -33,9 +35,9 @@ class Game:
     """A game of Chinese Ten: a deal, or a match of several.
 
     ``Game(rules, seed=7)`` deals from a seed, ``Game(rules, deck=[...], dealer=0)`` from a deck of
-    names or numbers, top first; the dealer is drawn from the seed unless given. The same rules, seed,
-    deck, dealer and actions always give the same game. ValueError says what is wrong with a deck
-    or a dealer.
+    names or numbers, top first; the dealer is drawn from the seed unless given. The same rules,
+    seed, deck, dealer and actions always give the same game. ValueError says what is wrong with a
+    deck or a dealer.
     """
 
     def __init__(
@@ -51,12 +53,12 @@ class Game:
         self.rules = rules
         self.games = games
         """The state as a batch of one, a GAME record [1]: what kernels and policies work on."""
-        self._start = games.copy()
+        self._start = copy_games(games)
         self._history: list[int] = []
 
     @classmethod
     def from_text(cls, line: str, rules: Rules) -> Game:
-        """Return the game at a position written as `text` writes it; ValueError names the section."""
+        """Return the game at a position as `text` writes it; ValueError names the section."""
         game = cls.__new__(cls)
         game._set(rules, parse_game(line, rules))
         return game
@@ -75,7 +77,7 @@ class Game:
 
     @property
     def phase(self) -> str:
-        """What is asked of the player on turn: "play", "take with hand", "take with stock"; or "over"."""
+        """What is asked for: "play", "take with hand" or "take with stock"; or "over"."""
         return PHASES[self.games["phase"][0]]
 
     @property
@@ -124,12 +126,12 @@ class Game:
 
         IllegalActionError names the legal actions, and the game is as it was.
         """
-        try:
-            number = card(action) if isinstance(action, str) else int(action)
-        except (TypeError, ValueError) as error:
-            raise IllegalActionError(str(error)) from None
         legal = int(self.games["legal"][0])
-        if not 0 <= number < NUM_CARDS or not legal >> number & 1:
+        try:
+            number = parse_card(action)
+        except ValueError as error:
+            raise IllegalActionError(f"{error}; {legal_actions(legal)}") from None
+        if not legal >> number & 1:
             raise IllegalActionError(illegal_action(number, legal))
         play_batch(self.games, np.array((number,)))
         self._history.append(number)
@@ -137,14 +139,14 @@ class Game:
     def clone(self) -> Game:
         """Return an independent copy, history included."""
         game = type(self).__new__(type(self))
-        game.rules, game.games = self.rules, self.games.copy()
-        game._start, game._history = self._start.copy(), self._history.copy()
+        game.rules, game.games = self.rules, copy_games(self.games)
+        game._start, game._history = copy_games(self._start), self._history.copy()
         return game
 
     def replay(self) -> Game:
         """Return a new game at the start of this one, to play `history` again."""
         game = type(self).__new__(type(self))
-        game._set(self.rules, self._start.copy())
+        game._set(self.rules, copy_games(self._start))
         return game
 
     def __eq__(self, other: object) -> bool:
@@ -168,7 +170,7 @@ class Game:
         return format_board(self.view(player), self.rules, self.points)
 
     def to_json(self) -> str:
-        """Return the whole game as JSON: rules, deal, actions and, as a check, the position."""
+        """Return the game as JSON: rules, deal, actions and, as checks, position and points."""
         start = self._start[0]
         origin: dict[str, Any] = {"rng": int(start["rng"])}
         if HIDDEN in start["deck"]:
@@ -188,6 +190,7 @@ class Game:
                 "start": origin,
                 "actions": " ".join(CARD_NAMES[number] for number in self._history),
                 "position": self.text,
+                "points": self.points,
             }
         )
 
@@ -203,10 +206,9 @@ class Game:
             raise ValueError(f"not JSON: {error}") from None
         if not isinstance(data, dict):
             raise ValueError(f"a JSON object is needed, not {type(data).__name__}")
-        if data.get("format") != FORMAT:
-            raise ValueError(
-                f"format: {data.get('format')!r} is unknown; this version reads {FORMAT}"
-            )
+        version = data.get("format")
+        if version is True or version != FORMAT or not isinstance(version, int):
+            raise ValueError(f"format: {version!r} is unknown; this version reads {FORMAT}")
         game = cls.__new__(cls)
         rules = _read_rules(_field(data, "rules", dict))
         game._set(rules, _read_start(_field(data, "start", dict), rules))
@@ -219,6 +221,8 @@ class Game:
             raise ValueError(
                 f"position: start and actions lead to {game.text!r}, not to {data['position']!r}"
             )
+        if _field(data, "points", list) != game.points:
+            raise ValueError(f"points: the rules give {game.points}, not {data['points']}")
         return game
 
 
@@ -230,6 +234,9 @@ def _field(data: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _read_rules(data: dict[str, Any]) -> Rules:
+    missing = [name for name in ("variant", "num_players", *SWITCHES) if name not in data]
+    if missing:
+        raise ValueError(f"rules: {missing[0]} is missing")
     try:
         return make_rules(**data)
     except (TypeError, ValueError) as error:

@@ -12,18 +12,17 @@ from gymnasium import spaces
 
 from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.chinese_ten_v0 import (
+    ONLY,
     check_names,
     check_render_mode,
     deal_options,
     observation_dict_space,
 )
-from chinese_ten_env.engine import points, seed_array
+from chinese_ten_env.engine import parse_deal, points, seed_array
 from chinese_ten_env.learner import LearnerGames
 from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, view
 from chinese_ten_env.rules import SWITCHES, make_rules
 from chinese_ten_env.text import format_board
-
-_ONLY: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 
 GYM_ARGUMENTS = (
     "variant",
@@ -49,25 +48,27 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
 
     **Action space.** ``Discrete(52)``: always a card, as in the AEC environment.
 
-    **Observation space.** ``Box`` int8 [F, 52], rows as in `Feature`; with ``dict_observation=True``
-    the AEC environment's dict with the mask. The mask of legal actions is in ``info["action_mask"]``
-    (int8 [52]) and in `action_masks()` (bool [52]). ``info["seat"]`` is the learner's seat.
+    **Observation space.** ``Box`` int8 [F, 52], rows as in `Feature`; with
+    ``dict_observation=True`` the AEC environment's dict with the mask. The mask of legal actions is
+    in ``info["action_mask"]`` (int8 [52]) and in `action_masks()` (bool [52]). ``info["seat"]`` is
+    the learner's seat.
 
-    **Rewards.** As in the AEC environment, times `reward_scale`, and for all that happened since the
-    learner's last decision.
+    **Rewards.** As in the AEC environment, times `reward_scale`, and for all that happened since
+    the learner's last decision.
 
-    **End.** ``terminated`` when the deal, or the match, is over; the final view is returned. An illegal
-    action ends the game too, with ``terminated=True`` and the penalty of the AEC environment.
+    **End.** ``terminated`` when the deal, or the match, is over; the final view is returned. An
+    illegal action ends the game too, with ``terminated=True`` and the penalty of the AEC
+    environment.
 
-    **Arguments.** `opponents`: a policy, by name or as an object, a `Pool`, or one such for each other
-    seat in seat order; None lets the learner play every seat, each decision paid to the one who
-    makes it. ``seat=None`` draws the learner's seat from the seed at every reset.
+    **Arguments.** `opponents`: a policy, by name or as an object, a `Pool`, or one such for each
+    other seat in seat order; None lets the learner play every seat, each decision paid to the one
+    who makes it. ``seat=None`` draws the learner's seat from the seed at every reset.
     ``reset(options={"deck": ..., "dealer": ...})`` as in the AEC environment.
 
     **Versions.** v0: the first.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  # Gymnasium's own form
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}
 
     def __init__(
         self,
@@ -106,13 +107,14 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a game, up to the learner's first decision; ValueError names a bad option."""
         self._check_open()
+        deal = parse_deal(self._learner.games, ONLY, *deal_options(options))
         super().reset(seed=seed)
         if seed is None and not self._seeded:
             seed = int(self.np_random.integers(2**63))
         if seed is not None:
-            self._learner.seed(_ONLY, seed_array(seed, 1))
+            self._learner.seed(ONLY, seed_array(seed, 1))
             self._seeded = True
-        self._learner.begin(_ONLY, *deal_options(options))
+        self._learner.begin(ONLY, *deal)
         self._running = True
         return self._observe()
 
@@ -147,7 +149,7 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         """Return the legal actions, bool [52]: what sb3-contrib's MaskablePPO asks for."""
         return self._mask.astype(np.bool_)
 
-    def render(self) -> str | None:  # type: ignore[override]  # Gymnasium's type is wider
+    def render(self) -> str | None:
         """Return the board as the learner sees it, if ``render_mode="ansi"``."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() has nothing to do: give render_mode='ansi' to make()")

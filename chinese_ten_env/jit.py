@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core import caching
 
 _PACKAGE = Path(__file__).resolve().parent
+_KEPT = 8
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -51,7 +54,7 @@ def _cache_roots() -> list[Path]:
 
 @cache
 def cache_folder() -> Path | None:
-    """Return the folder of the compiled kernels, made if need be; None where no place is writable."""
+    """Return the folder of the compiled kernels, made if need be; None if no place is writable."""
     name = f"kernels-{_digest()}"
     for root in _cache_roots():
         folder = root / name
@@ -61,8 +64,16 @@ def cache_folder() -> Path | None:
         except OSError:
             continue
         if not hasattr(os, "getuid") or folder.stat().st_uid in (os.getuid(), 0):
+            _forget_old(root)
             return folder
     return None
+
+
+def _forget_old(root: Path) -> None:
+    """Remove the kernels of all but the last few versions of the sources."""
+    by_age = sorted(root.glob("kernels-*"), key=lambda folder: folder.stat().st_mtime)
+    for folder in by_age[:-_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
@@ -104,13 +115,35 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
     _impl_class = _CacheImpl
 
 
+def _with_attributes(value: Any) -> Any:
+    """Return records with fields as attributes, as in compiled code, on the same memory."""
+    if isinstance(value, np.ndarray) and value.dtype.names and not isinstance(value, np.recarray):
+        return value.view(np.recarray)
+    if isinstance(value, np.void) and value.dtype.names and not isinstance(value, np.record):
+        return np.ndarray((), value.dtype, value.data).view(np.recarray)[()]
+    return value
+
+
+def _interpreted(function: _Function) -> _Function:
+    """Return a kernel that Python itself runs, for debuggers and coverage."""
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(over="ignore"):  # random words wrap round
+            return function(*map(_with_attributes, arguments))
+
+    return run  # type: ignore[return-value]  # called alike
+
+
 def kernel(function: _Function) -> _Function:
     """Compile a function at its first call, or load it from the cache; it runs without the GIL.
 
     Kernels trust their input: indices are unchecked, so a caller checks first. With
-    ``NUMBA_DISABLE_JIT=1`` the function stays plain Python.
+    ``NUMBA_DISABLE_JIT=1`` Python itself runs it.
     """
+    if numba.config.DISABLE_JIT:
+        return _interpreted(function)
     dispatcher = numba.njit(function, nogil=True, error_model="numpy")
-    if dispatcher is not function and cache_folder() is not None:
+    if cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)
-    return dispatcher  # type: ignore[no-any-return]  # numba is untyped
+    return dispatcher

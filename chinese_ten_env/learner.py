@@ -1,9 +1,10 @@
-"""Games in which a learner plays one seat and policies the others: what the learning doors share."""
+"""Games with a learner in one seat and policies in the others: what learning doors share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,15 @@ from chinese_ten_env.engine import (
     NOBODY,
     OVER,
     Games,
-    begin_games,
+    begin_batch,
+    begin_batch_with_decks,
     blank_games,
-    illegal_action,
     play_card,
+    take,
 )
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.observation import NUM_FEATURES, observe, observe_view, write_rows, write_view
-from chinese_ten_env.policies import Policy, make_policy
+from chinese_ten_env.policies import Policy, checked_cards, make_policy, policy_name
 from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
 from chinese_ten_env.rules import Rules
 from chinese_ten_env.streams import GameStreams
@@ -150,10 +152,10 @@ def _observe_packed(
 class LearnerGames:
     """A batch of games [B], each with a learner in one seat and policies in the others.
 
-    `opponents`: a policy, a name, a `Pool`, or a sequence of one such for each other seat, in seat order
-    from the one after the learner; None: there are none, and the learner plays every seat.
-    `seat`: the learner's, or None to draw it whenever a game begins. Whatever is random in a
-    game comes from its own seed, so that a game does not depend on those it is batched with.
+    `opponents`: a policy, a name, a `Pool`, or a sequence of one such for each other seat, in seat
+    order from the one after the learner; None: there are none, and the learner plays every seat.
+    `seat`: the learner's, or None to draw it whenever a game begins. Whatever is random in a game
+    comes from its own seed, so that a game does not depend on those it is batched with.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class LearnerGames:
         self.changes = np.zeros((size, rules.num_players))
         """With `everybody`, what the last step paid every player [B, P]."""
         self.streams = GameStreams(size)
-        self._everywhere: Indices = np.arange(size)
+        self._drawn = np.full(size, NOBODY, dtype=np.int64)  # dealers that the games draw
         self._waiting = np.empty(size, dtype=np.int64)
         # Who plays: numbers of policies, in the order in which they were first drawn.
         self._policies: list[Policy] = []
@@ -199,14 +201,22 @@ class LearnerGames:
         self.games["rng"][indices] = seeds
         self.streams.seed(indices, seeds)
 
-    def begin(self, indices: Indices, decks: Any = None, dealers: Any = None) -> None:
-        """Begin some games [n] anew, up to the learner's first decision; ValueError as `begin_games`."""
-        games = self.games[indices]
-        begin_games(games, decks, dealers)
-        self.games[indices] = games
+    def begin(
+        self,
+        indices: Indices,
+        decks: npt.NDArray[np.uint8] | None = None,
+        dealers: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Begin some games [n], up to the learner's first decision; a deal as of `parse_deal`."""
+        if dealers is None:
+            dealers = self._drawn[: len(indices)]
+        if decks is None:
+            begin_batch(self.games, indices, dealers)
+        else:
+            begin_batch_with_decks(self.games, indices, dealers, decks)
         self._paid[indices] = 0.0
         if self.everybody:
-            self.seats[indices] = games["player"]
+            self.seats[indices] = self.games["player"][indices]
             return
         players = self.rules.num_players
         if self._seat is None:
@@ -216,11 +226,11 @@ class LearnerGames:
             self.seats[indices] = self._seat
         for place, choice in enumerate(self._opponents):
             seats = (self.seats[indices] + 1 + place) % players
-            self._who[indices, seats] = self._drawn(choice, indices)
+            self._who[indices, seats] = self._draw(choice, indices)
         self._who[indices, self.seats[indices]] = NOBODY
         self._let_opponents_play()
 
-    def _drawn(self, choice: Policy | Pool, indices: Indices) -> Any:
+    def _draw(self, choice: Policy | Pool, indices: Indices) -> Any:
         if not isinstance(choice, Pool):
             return self._number(choice)
         return [self._number(policy) for policy in choice.draw(self.streams.words(indices)[:, 0])]
@@ -285,7 +295,7 @@ class LearnerGames:
         _write_waiting_views(self.games, indices, views)
         self.streams.games = indices
         legal = views["legal"].copy()
-        cards = checked_cards(policy, policy(views, self.streams), legal)
+        cards = checked_cards(policy(views, self.streams), legal, policy_name(policy))
         _play_at(self.games, indices, cards)
 
     # --- seeing -----------------------------------------------------------------------------
@@ -297,29 +307,28 @@ class LearnerGames:
         self._in_parallel(_observe, self.games, self.seats, self._views, self._rows, out, masks)
 
     def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
-        """Write the learner's observations to `out` as bitboards, uint64 [B, F], and masks [B, 52]."""
+        """Write the learner's observations as bitboards, uint64 [B, F], and masks [B, 52]."""
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
 
     def observe_some(self, indices: Indices, packed: bool = False) -> npt.NDArray[Any]:
         """Return the learner's observations of some games [n], int8 [n, F, 52] or uint64 [n, F]."""
-        return observe(self.games[indices], self.seats[indices], packed=packed)
+        return observe(take(self.games, indices), self.seats[indices], packed=packed)
 
     # --- threads ----------------------------------------------------------------------------
 
     def _in_parallel(self, run: Any, *arguments: Any) -> None:
-        """Run a kernel over all games, in one piece for each thread; lists are one for each thread."""
+        """Run a kernel over all games, a piece for each thread; lists hold an item for each."""
         if self._threads == 1:
-            run(*(a[0] if isinstance(a, list) else a for a in arguments), 0, self.size)
+            run(*[a[0] if a.__class__ is list else a for a in arguments], 0, self.size)
             return
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self._threads)
         edges = np.linspace(0, self.size, self._threads + 1).astype(np.int64)
         pieces = [
             self._executor.submit(
-                run,
-                *(a[thread] if isinstance(a, list) else a for a in arguments),
+                partial(run, *(a[thread] if isinstance(a, list) else a for a in arguments)),
                 int(edges[thread]),
                 int(edges[thread + 1]),
             )
@@ -333,32 +342,6 @@ class LearnerGames:
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
-
-
-def checked_cards(
-    policy: Policy, cards: Any, legal: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
-    """Return a policy's answer as int64 [B]; ValueError if it is no legal card for each view."""
-    array = np.asarray(cards)
-    name = policy_name(policy)
-    if array.shape != legal.shape or array.dtype.kind not in "iu":
-        raise ValueError(
-            f"policy {name} must return integers of shape {legal.shape}, "
-            f"not {array.dtype} of shape {array.shape}"
-        )
-    array = array.astype(np.int64, copy=False)
-    inside = (array >= 0) & (array < NUM_CARDS)
-    bits = ONE << np.where(inside, array, 0).astype(np.uint64)
-    wrong = ~inside | (legal & bits == EMPTY)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"policy {name}: {illegal_action(int(array[row]), int(legal[row]))}")
-    return array
-
-
-def policy_name(policy: Any) -> str:
-    """Return a name for a policy in messages and tables."""
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or repr(policy))
 
 
 def _opponents(opponents: Any, rules: Rules) -> list[Policy | Pool]:

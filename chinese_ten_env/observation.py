@@ -12,8 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chinese_ten_env.bits import EMPTY, GAMMA, ONE, U64, capturing, draw, first, write_row
-from chinese_ten_env.cards import DECK, NUM_CARDS
+from chinese_ten_env.bits import (
+    EMPTY,
+    GAMMA,
+    ONE,
+    U64,
+    capturing,
+    draw,
+    first,
+    lowest,
+    write_row,
+)
+from chinese_ten_env.cards import DECK, NUM_CARDS, PARTNERS
 from chinese_ten_env.engine import (
     DEAL,
     HIDDEN,
@@ -35,8 +45,9 @@ from chinese_ten_env.rules import HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS
 class Feature(IntEnum):
     """The rows of an observation: sets of cards, or numbers written as sets.
 
-    Players are relative to the observer: ``_0`` is the observer, ``_1`` the next seat in seat order,
-    and so on; rows of absent players are empty. A number n is a thermometer, the bits 0 to n - 1.
+    Players are relative to the observer: ``_0`` is the observer, ``_1`` the next seat in seat
+    order, and so on; rows of absent players are empty. A number n is a thermometer, the bits 0 to n
+    - 1.
     """
 
     HAND = 0
@@ -161,7 +172,7 @@ def write_views(games: Any, players: Any, views: Any) -> None:
 
 @kernel
 def known_bottom(view: Any) -> np.uint64:
-    """Return the bottom card of the stock as a set, if the view's owner knows it and it is there."""
+    """Return the bottom card of the stock, if the view's owner knows it and it is there."""
     card = view.deck[_BOTTOM_PLACE]
     if card == HIDDEN or view.turn == HAND_CARDS or view.last_flipped == card:
         return EMPTY
@@ -322,6 +333,8 @@ def determinize_view(view: Any, state: np.uint64, game: Any) -> None:
     game.rng = state
     if game.phase == PLAY:
         ask_for_play(game, game.player)
+    elif game.phase != OVER:
+        game.legal = game.table & PARTNERS[lowest(game.pending)]
 
 
 @kernel
@@ -338,9 +351,12 @@ def determinize_batch(views: Any, states: Any, games: Any) -> None:
 def view(games: Games, players: npt.ArrayLike) -> Games:
     """Return what a player sees of each game, views [B]; `players` is one seat or a seat [B]."""
     check_games(games)
-    seats = np.ascontiguousarray(np.broadcast_to(np.asarray(players), games.shape), dtype=np.int64)
+    seats = np.asarray(players)
+    if seats.dtype.kind not in "iu" or seats.shape not in ((), games.shape):
+        raise ValueError(f"players must be a seat, or a seat for each game, not {players!r}")
     if np.any((seats < 0) | (seats >= games["num_players"])):
         raise ValueError(f"players must be seats from 0 to num_players - 1, not {players!r}")
+    seats = np.broadcast_to(seats, games.shape).astype(np.int64)
     if np.any((games["viewer"] != NOBODY) & (games["viewer"] != seats)):
         raise ValueError("these are views already, and each shows only what its own player sees")
     views = np.empty_like(games)

@@ -1,7 +1,7 @@
 """What environments pay: the one place of all rewards.
 
-Each kind of reward is the change of a potential, so that what is paid over a game is the potential at
-its end, however the steps are cut:
+Each kind of reward is the change of a potential, so that what is paid over a game is the potential
+at its end, however the steps are cut:
 
 - ``net``: points less par of the finished deals, in points. Sums to zero over the players.
 - ``captures``: the same, and in the deal at hand the player's points less the mean of all players;

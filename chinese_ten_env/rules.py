@@ -18,6 +18,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -115,7 +116,7 @@ class Rules:
                 object.__setattr__(self, "target", DEFAULT_TARGETS[self.match])
             _check_integer("target", self.target, 1, MAX_TARGET)
 
-    @property
+    @cached_property
     def points(self) -> tuple[int, ...]:
         """[52] the points of each card, in card order."""
         special = dict(self.special_points)
@@ -270,4 +271,6 @@ def make_rules(variant: str = "mainland", num_players: int | None = None, **swit
     for name in switches:
         if name not in SWITCHES:
             raise unknown_choice("switch", name, SWITCHES)
+    if "match" in switches:
+        switches.setdefault("target", None)  # the row's own is that of its kind of match
     return replace(rules, **switches)

@@ -32,8 +32,8 @@ class GameStreams(np.random.Generator):
     """A generator that hands policies random numbers of which row i belongs to game i.
 
     `integers` and `random` of a size [n] or [n, ...] for the n games of `games` draw each row from
-    that game's own SplitMix64 stream, so that what a policy draws for a game does not depend on
-    the games it is batched with. All else works as in any NumPy generator, for the batch as a whole.
+    that game's own SplitMix64 stream, so that what a policy draws for a game does not depend on the
+    games it is batched with. All else works as in any NumPy generator, for the batch as a whole.
     """
 
     def __init__(self, size: int) -> None:
@@ -60,10 +60,10 @@ class GameStreams(np.random.Generator):
             return None
         return self.words(self.games, int(np.prod(shape[1:], dtype=np.int64))).reshape(shape)
 
-    def integers(  # type: ignore[override]  # NumPy's own signature is a set of overloads
+    def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: Any = 0
     ) -> Any:
-        """Return integers as `numpy.random.Generator.integers` does; rows from the games' streams."""
+        """Return integers as NumPy's generator does; rows from the games' streams."""
         words = self._rows(size) if np.ndim(low) == 0 and np.ndim(high) == 0 else None
         if words is None:
             return super().integers(low, high, size, dtype, endpoint)
@@ -76,10 +76,8 @@ class GameStreams(np.random.Generator):
         scaled = (words >> U64(32)) * U64(span) >> U64(32)
         return (scaled.astype(np.int64) + start).astype(dtype)
 
-    def random(  # type: ignore[override]  # NumPy's own signature is a set of overloads
-        self, size: Any = None, dtype: Any = np.float64, out: Any = None
-    ) -> Any:
-        """Return floats in [0, 1) as `numpy.random.Generator.random`; rows from the games' streams."""
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Return floats in [0, 1) as NumPy's generator does; rows from the games' streams."""
         words = self._rows(size) if out is None else None
         if words is None:
             return super().random(size, dtype, out)

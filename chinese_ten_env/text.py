@@ -55,8 +55,9 @@ def _stock(record: Any) -> str:
 def format_game(games: Games) -> str:
     """Return the position of ``games[0]`` as one line; the rules are not in it.
 
-    Sections are divided by ``|``, the players in a section by ``/`` in seat order, from seat 0. Those
-    from ``direction`` on are left out where they say nothing. Hidden cards of a view are ``?``.
+    Sections are divided by ``|``, the players in a section by ``/`` in seat order, from seat 0.
+    Those from ``direction`` on are left out where they say nothing. Hidden cards of a view are
+    ``?``.
 
     ``hands 3H 2C / KS QD | table 7S 7D | stock AS 4C | piles - / - | player 0 | dealer 1``
     """
@@ -92,62 +93,94 @@ def format_game(games: Games) -> str:
     return " | ".join(sections)
 
 
+_SECTIONS = (
+    "hands",
+    "table",
+    "stock",
+    "piles",
+    "player",
+    "dealer",
+    "direction",
+    "pending",
+    "laid",
+    "last",
+    "levier",
+    "deals",
+    "scores",
+    "over",
+)
+_MOST = 2**31 - 1
+
+
 class _Sections:
     """The sections of a line by name, with errors that name the section."""
-
-    known = (
-        "hands table stock piles player dealer direction pending laid last levier deals scores over"
-    ).split()
 
     def __init__(self, line: str, num_players: int) -> None:
         self.num_players = num_players
         self.texts: dict[str, str] = {}
         for section in line.split("|"):
             name, _, text = section.strip().partition(" ")
-            if name not in self.known:
-                raise ValueError(f"unknown section {name!r}; choose from {', '.join(self.known)}")
+            if name not in _SECTIONS:
+                raise ValueError(f"unknown section {name!r}; choose from {', '.join(_SECTIONS)}")
             if name in self.texts:
                 raise ValueError(f"{name}: the section stands twice")
             self.texts[name] = text.strip()
 
     def cards(self, name: str, text: str) -> list[int]:
+        """Return the cards of a text, ``-`` for none."""
         if _UNKNOWN in text:
             raise ValueError(f"{name}: a view with hidden cards cannot be read as a game")
+        words = text.split()
         try:
-            return [card(word) for word in text.split() if word != _NONE]
+            numbers = [] if words == [_NONE] else [card(word) for word in words]
+            bitboard(numbers)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+        return numbers
 
-    def per_player(self, name: str) -> list[str]:
-        texts = self.texts[name].split("/")
-        if len(texts) != self.num_players:
-            raise ValueError(f"{name}: {self.num_players} players divided by '/', not {len(texts)}")
+    def card(self, name: str, text: str) -> int:
+        """Return the one card of a text."""
+        numbers = self.cards(name, text)
+        if len(numbers) != 1:
+            raise ValueError(f"{name}: one card is needed, not {text.strip()!r}")
+        return numbers[0]
+
+    def parts(self, name: str, count: int, what: str) -> list[str]:
+        """Return the parts of a section between the ``/``."""
+        texts = [text.strip() for text in self.texts[name].split("/")]
+        if len(texts) != count or not all(texts):
+            raise ValueError(f"{name}: {what} divided by '/', not {self.texts[name]!r}")
         return texts
 
+    def per_player(self, name: str) -> list[str]:
+        """Return a section's part for each player."""
+        return self.parts(
+            name, self.num_players, f"one part for each of {self.num_players} players"
+        )
+
     def sets(self, name: str) -> list[int]:
+        """Return a set of cards for each player; none if the section is missing."""
         if name not in self.texts:
             return [0] * self.num_players
-        try:
-            return [int(bitboard(self.cards(name, text))) for text in self.per_player(name)]
-        except ValueError as error:
-            message = str(error)
-            raise ValueError(
-                message if message.startswith(name) else f"{name}: {message}"
-            ) from None
+        return [int(bitboard(self.cards(name, text))) for text in self.per_player(name)]
 
-    def integer(self, name: str, default: int, low: int, high: int) -> int:
-        text = self.texts.get(name, str(default))
-        if not text.lstrip("-").isdigit() or not low <= int(text) <= high:
+    def integer(self, name: str, text: str, low: int, high: int) -> int:
+        """Return the number that a text of a section gives."""
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= high:
             raise ValueError(f"{name}: an integer from {low} to {high}, not {text!r}")
-        return int(text)
+        return number
 
 
 def parse_game(line: str, rules: Rules) -> Games:
     """Return the game [1] that a line of `format_game` describes.
 
     Needs the sections hands, table and stock; piles default to none, player and dealer to 0. Not
-    all cards must be somewhere, so a test can leave out those that do not matter, but none may be in
-    two places. ValueError names the section.
+    all cards must be somewhere, so a test can leave out those that do not matter, but none may be
+    in two places. ValueError names the section.
     """
     sections = _Sections(line, rules.num_players)
     for name in ("hands", "table", "stock"):
@@ -156,7 +189,7 @@ def parse_game(line: str, rules: Rules) -> Games:
     games = blank_games(rules, 1)
     game = games[0]
     last_seat = rules.num_players - 1
-    game["dealer"] = sections.integer("dealer", 0, 0, last_seat)
+    game["dealer"] = sections.integer("dealer", sections.texts.get("dealer", "0"), 0, last_seat)
     # Any deal sets all that follows from the dealer; the places of the cards are set below.
     begin_games(games, range(NUM_CARDS), int(game["dealer"]))
     game["rng"] = 0
@@ -177,14 +210,18 @@ def parse_game(line: str, rules: Rules) -> Games:
     turn = HAND_CARDS - len(stock) - (phase == TAKE_WITH_STOCK)
     if turn < 0:
         raise ValueError(f"stock: at most {HAND_CARDS} cards, a pending one included")
+    turns = len(stock) - (phase == TAKE_WITH_HAND)
+    if sum(hand.bit_count() for hand in hands) != turns:
+        raise ValueError(f"hands: with this stock the players must hold {turns} cards together")
+    laid = sections.sets("laid")
+    if sum(laid) & ~table or sum(cards.bit_count() for cards in laid) != sum(laid).bit_count():
+        raise ValueError("laid: only cards that lie on the table, and each laid by one player")
     game["hands"] = game["hand_sizes"] = game["captured"] = game["played"] = 0
     for seat in range(rules.num_players):
         game["hands"][seat] = hands[seat]
         game["hand_sizes"][seat] = hands[seat].bit_count()
         game["captured"][seat] = piles[seat]
-        game["played"][seat] = sections.sets("laid")[seat]
-        if int(game["played"][seat]) & ~table:
-            raise ValueError("laid: only cards that lie on the table")
+        game["played"][seat] = laid[seat]
     game["deck"] = HIDDEN
     game["deck"][NUM_CARDS - len(stock) :] = stock
     game["table"], game["pending"], game["turn"] = table, pending, turn
@@ -192,18 +229,20 @@ def parse_game(line: str, rules: Rules) -> Games:
     if direction not in ("+", "-"):
         raise ValueError(f"direction: + or -, not {direction!r}")
     game["direction"] = 1 if direction == "+" else -1
-    game["levier"] = sections.integer("levier", NOBODY, NOBODY, last_seat)
+    game["levier"] = sections.integer(
+        "levier", sections.texts.get("levier", "-1"), NOBODY, last_seat
+    )
     game["last_played"], game["last_flipped"] = _read_last(sections)
-    game["deals"] = sections.integer("deals", 0, 0, 2**31 - 1)
+    game["deals"] = sections.integer("deals", sections.texts.get("deals", "0"), 0, _MOST)
     if "scores" in sections.texts:
         for seat, text in enumerate(sections.per_player("scores")):
-            if not text.strip().lstrip("-").isdigit():
-                raise ValueError(f"scores: integers, not {text.strip()!r}")
-            game["scores"][seat] = int(text)
+            game["scores"][seat] = sections.integer("scores", text, -_MOST, _MOST)
 
-    player = sections.integer("player", 0, 0, last_seat)
+    player = sections.integer("player", sections.texts.get("player", "0"), 0, last_seat)
     game["player"] = player
     if "over" in sections.texts:
+        if stock or table or pending:
+            raise ValueError("over: hands, stock and table must be empty at the end")
         _end(games)
     elif phase == PLAY:
         if not hands[player]:
@@ -231,21 +270,22 @@ def _end(games: Games) -> None:
 
 
 def _read_pending(sections: _Sections) -> tuple[int, int]:
-    words = sections.texts.get("pending", "").split()
-    if not words:
+    text = sections.texts.get("pending")
+    if text is None:
         return 0, PLAY
+    words = text.split()
     if len(words) != 3 or words[1] != "from" or words[2] not in ("hand", "stock"):
         raise ValueError("pending: such as '9D from hand' or '9D from stock'")
     phase = TAKE_WITH_HAND if words[2] == "hand" else TAKE_WITH_STOCK
-    return 1 << sections.cards("pending", words[0])[0], phase
+    return 1 << sections.card("pending", words[0]), phase
 
 
 def _read_last(sections: _Sections) -> tuple[int, int]:
-    words = [word.strip() for word in sections.texts.get("last", "- / -").split("/")]
-    if len(words) != 2:
-        raise ValueError("last: the last card played and the last card flipped, divided by '/'")
+    if "last" not in sections.texts:
+        return NO_CARD, NO_CARD
     played, flipped = (
-        NO_CARD if word == _NONE else sections.cards("last", word)[0] for word in words
+        NO_CARD if text == _NONE else sections.card("last", text)
+        for text in sections.parts("last", 2, "the last card played and the last card flipped")
     )
     return played, flipped
 

@@ -17,7 +17,7 @@ from chinese_ten_env.chinese_ten_v0 import (
     deal_options,
     observation_dict_space,
 )
-from chinese_ten_env.engine import points, seed_array
+from chinese_ten_env.engine import parse_deal, points, seed_array
 from chinese_ten_env.gym_env import (
     GYM_ARGUMENTS,
     check_scale,
@@ -43,23 +43,24 @@ VECTOR_ARGUMENTS = (
 class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
     """Many games of `ChineseTenEnv` at once.
 
-    **Description.** Environment i with seed s gives what a single environment with seed s + i gives.
+    **Description.** Environment i with seed s gives what a single environment with seed s + i
+    gives.
 
     **Action space.** ``MultiDiscrete([52] * B)``, as integers [B].
 
-    **Observation space.** ``Box`` int8 [B, F, 52]; with ``packed=True`` the same as bitboards, uint64
-    [B, F]; with ``dict_observation=True`` a dict with the masks. ``info["action_mask"]`` is int8
-    [B, 52], ``info["seat"]`` int64 [B]; with ``opponents=None`` ``info["rewards"]``, float64 [B, P],
-    tells what the step paid every player.
+    **Observation space.** ``Box`` int8 [B, F, 52]; with ``packed=True`` the same as bitboards,
+    uint64 [B, F]; with ``dict_observation=True`` a dict with the masks. ``info["action_mask"]`` is
+    int8 [B, 52], ``info["seat"]`` int64 [B]; with ``opponents=None`` ``info["rewards"]``, float64
+    [B, P], tells what the step paid every player.
 
     **Rewards, end.** As `ChineseTenEnv`; rewards are float64 [B].
 
-    **Arguments.** Those of `ChineseTenEnv`, and `autoreset_mode`: ``AutoresetMode.NEXT_STEP`` (the step
-    after the end begins the next game, ignores the action and pays 0), ``SAME_STEP`` (the last
-    observation is in ``info["final_obs"]``) or ``DISABLED`` (reset with
-    ``options={"reset_mask": bool [B]}``). ``copy=False`` returns the same arrays at each step, overwritten
-    by the next one; `num_threads` divides the batch among threads. ``reset`` takes one seed, or
-    a seed or None for each environment, and for a deck or dealer in the options one for all or one each.
+    **Arguments.** Those of `ChineseTenEnv`, and `autoreset_mode`: ``AutoresetMode.NEXT_STEP`` (the
+    step after the end begins the next game, ignores the action and pays 0), ``SAME_STEP`` (the last
+    observation is in ``info["final_obs"]``) or ``DISABLED`` (reset with ``options={"reset_mask":
+    bool [B]}``). ``copy=False`` returns the same arrays at each step, overwritten by the next one;
+    `num_threads` divides the batch among threads. ``reset`` takes one seed, or a seed or None for
+    each environment, and for a deck or dealer in the options one for all or one each.
 
     **Versions.** v0: the first.
     """
@@ -121,10 +122,11 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin all games, or those of ``options["reset_mask"]``; ValueError names a bad option."""
         self._check_open()
-        super().reset(seed=int(seed) if isinstance(seed, (int, np.integer)) else None)
         indices = self._reset_indices(options)
+        deal = parse_deal(self._learner.games, indices, *deal_options(options))
+        super().reset(seed=int(seed) if isinstance(seed, (int, np.integer)) else None)
         self._seed(indices, seed)
-        self._learner.begin(indices, *deal_options(options))
+        self._learner.begin(indices, *deal)
         self._over[indices] = False
         self._started = True
         observation, masks = self._observe()
@@ -225,7 +227,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         return np.flatnonzero(array)
 
     def _seed(self, indices: Indices, seed: Any) -> None:
-        """Seed the games that are to begin; those never seeded from this environment's generator."""
+        """Seed games that are to begin; those never seeded from this environment's generator."""
         if seed is None or isinstance(seed, (int, np.integer)):
             if seed is not None:
                 seeds = seed_array(seed, self.num_envs)[indices]

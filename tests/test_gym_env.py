@@ -749,7 +749,7 @@ def careful_torch() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def workers() -> Iterator[SubprocVecEnv]:
     """Two environments in processes of their own, started by spawning."""
     makers: list[Callable[[], Env]] = [
@@ -761,7 +761,14 @@ def workers() -> Iterator[SubprocVecEnv]:
     processes.close()
 
 
-def test_masks_reach_spawned_workers(workers: SubprocVecEnv) -> None:
+@pytest.mark.usefixtures("careful_torch")
+def test_masks_reach_spawned_workers_and_maskable_ppo(workers: SubprocVecEnv) -> None:
+    play_in_workers(workers)
+    learn_in_workers(workers)
+
+
+def play_in_workers(workers: SubprocVecEnv) -> None:
+    """Play some games at random, with the masks that the workers give."""
     workers.seed(1)
     observations: Any = workers.reset()
     rng = random.Random(19)
@@ -785,8 +792,8 @@ def test_masks_reach_spawned_workers(workers: SubprocVecEnv) -> None:
     assert games >= 10
 
 
-@pytest.mark.usefixtures("careful_torch")
-def test_maskable_ppo_never_acts_illegally(workers: SubprocVecEnv) -> None:
+def learn_in_workers(workers: SubprocVecEnv) -> None:
+    """Let MaskablePPO learn for a moment; it never acts illegally."""
     model = MaskablePPO("MlpPolicy", workers, n_steps=64, batch_size=64, n_epochs=2, seed=1)
     illegal = []
 

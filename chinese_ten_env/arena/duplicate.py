@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.arena.result import Result
-from chinese_ten_env.engine import OVER, Games, first_illegal, illegal_action, new_games, play_batch
+from chinese_ten_env.engine import OVER, Games, new_games, play_batch, take
 from chinese_ten_env.observation import views
-from chinese_ten_env.policies import Cards, Policy, make_policy
+from chinese_ten_env.policies import Cards, Policy, checked_cards, make_policy, policy_name
 from chinese_ten_env.rules import MAX_PLAYERS, Rules, make_rules
 
 _GAMES_AT_A_TIME = 2048
@@ -57,7 +57,7 @@ def play(
     wins = np.zeros(len(players), dtype=np.int64)
     for chunk, (start, stop) in enumerate(_chunks(int(deals), len(seats))):
         decks = new_games(rules, stop - start, first_deck + start)
-        games = np.repeat(decks, len(seats))
+        games = take(decks, np.repeat(np.arange(len(decks)), len(seats)))
         policy_at = np.tile(seats, (len(decks), 1))
         _play_to_end(games, policy_at, players, labels, _generators(seed, chunk, len(players)))
         nets = _scaled_nets(games, rules)
@@ -120,24 +120,13 @@ def _play_to_end(
         for index, policy in enumerate(policies):
             mine = np.flatnonzero(on_turn == index)
             if len(mine):
-                cards[mine] = _ask(policy, names[index], games[mine], rngs[index])
+                cards[mine] = _ask(policy, names[index], take(games, mine), rngs[index])
         play_batch(games, cards)
 
 
 def _ask(policy: Policy, name: str, games: Games, rng: np.random.Generator) -> Cards:
     """Return a policy's answer, checked."""
-    answer = np.asarray(policy(views(games), rng))
-    if answer.shape != games.shape or answer.dtype.kind not in "iu":
-        raise ValueError(
-            f"policy {name!r} must answer with integers of shape {games.shape}, a card for each "
-            f"view, not {answer.dtype} of shape {answer.shape}"
-        )
-    cards = answer.astype(np.int64)
-    index = first_illegal(games, cards)
-    if index >= 0:
-        problem = illegal_action(int(cards[index]), int(games[index]["legal"]))
-        raise ValueError(f"policy {name!r}: {problem}")
-    return cards
+    return checked_cards(policy(views(games), rng), games["legal"], repr(name))
 
 
 def _scaled_nets(games: Games, rules: Rules) -> npt.NDArray[np.int64]:
@@ -189,16 +178,10 @@ def _names(
         return tuple(str(name) for name in names)
     labels: list[str] = []
     for policy in policies:
-        label = base = _name(policy)
+        label = base = policy_name(policy)
         number = 1
         while label in labels:
             number += 1
             label = f"{base}#{number}"
         labels.append(label)
     return tuple(labels)
-
-
-def _name(policy: Any) -> str:
-    if isinstance(policy, (str, Path)):
-        return str(policy)
-    return str(getattr(policy, "__name__", None) or type(policy).__name__)

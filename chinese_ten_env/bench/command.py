@@ -22,7 +22,6 @@ SUMMARY = "measure decisions a second, start-up times, and what they are multipl
 
 _DEFAULT = (0.5, 5)  # seconds and repeats: somewhat over a minute in all
 _QUICK = (0.1, 3)
-_INTERRUPTED = 130  # what a shell reports of a program that ended by Ctrl-C
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(report.table(cases, results, about))
     if results.interrupted:
-        return _INTERRUPTED
+        raise KeyboardInterrupt  # the report is out; the caller ends as after any Ctrl-C
     return int(results.failed)
 
 

@@ -15,7 +15,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from chinese_ten_env.engine import Games
+from chinese_ten_env.bits import EMPTY, ONE, U64
+from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.engine import Games, illegal_action
+from chinese_ten_env.jit import kernel
 from chinese_ten_env.policies.greedy import greedy
 from chinese_ten_env.policies.random import random
 
@@ -43,7 +46,7 @@ def make_policy(policy: Any) -> Policy:
     ValueError names the choices.
     """
     if callable(policy):
-        return policy  # type: ignore[no-any-return]  # a callable is taken at its word
+        return policy
     if isinstance(policy, str) and policy in POLICIES:
         return POLICIES[policy]()
     if isinstance(policy, (str, Path)) and Path(policy).is_dir():
@@ -56,3 +59,38 @@ def make_policy(policy: Any) -> Policy:
         f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}, the folder of a training "
         f"run, or any callable policy(views, rng).{hint}"
     )
+
+
+def policy_name(policy: Any) -> str:
+    """Return a name for a policy in messages and tables."""
+    if isinstance(policy, (str, Path)):
+        return str(policy)
+    named = getattr(policy, "name", None) or getattr(policy, "__name__", None)
+    return str(named or type(policy).__name__)
+
+
+@kernel
+def _first_illegal(cards: Any, legal: Any) -> int:
+    for index in range(len(cards)):
+        card = cards[index]
+        if card < 0 or card >= NUM_CARDS or legal[index] & (ONE << U64(card)) == EMPTY:
+            return index
+    return -1
+
+
+def checked_cards(answer: Any, legal: npt.NDArray[np.uint64], name: str) -> Cards:
+    """Return a policy's answer as int64 [B]; ValueError if it is no legal card for each view.
+
+    `legal` [B] are the legal actions of the views, `name` is the policy's.
+    """
+    cards = np.asarray(answer)
+    if cards.shape != legal.shape or cards.dtype.kind not in "iu":
+        raise ValueError(
+            f"policy {name} must answer with integers of shape {legal.shape}, a card for each "
+            f"view, not {cards.dtype} of shape {cards.shape}"
+        )
+    cards = cards.astype(np.int64, copy=False)
+    index = _first_illegal(cards, legal)
+    if index >= 0:
+        raise ValueError(f"policy {name}: {illegal_action(int(cards[index]), int(legal[index]))}")
+    return cards
