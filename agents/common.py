@@ -256,15 +256,13 @@ class ProgressBar:
             bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed} {postfix}",
             dynamic_ncols=True,
         )
-        self._words = "no measurement yet"
 
     def say(self, words: str) -> None:
         """Set the words behind the bar."""
-        self._words = words
+        self._bar.set_postfix_str(words, refresh=False)
 
-    def move(self, done: float, steps_per_s: float) -> None:
+    def move(self, done: float) -> None:
         """Show the share of the budget that is used up, 0 to 1."""
-        self._bar.set_postfix_str(f"{steps_per_s:,.0f} decisions/s, {self._words}", refresh=False)
         self._bar.update(100.0 * done - self._bar.n)
 
     def close(self) -> None:

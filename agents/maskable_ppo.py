@@ -76,8 +76,10 @@ class Config:
     """Share of opponents that are greedy."""
     weight_self: float = 0.4
     """Share of opponents that are the learner itself; its past selves have the rest."""
-    imitate: int = 600_000
+    imitate: int = 500_000
     """Decisions of the greedy policy to imitate first; 0: learn from nothing."""
+    imitation_rate: float = 3e-3
+    """Learning rate of the imitation at the start; it falls linearly to a tenth."""
     evaluate_every: float = 30.0
     """Seconds between two measurements."""
     evaluation_deals: int = 300
@@ -330,15 +332,17 @@ def imitation_data(
 
 def imitate(model: MaskablePPO, run: Run, config: Config) -> None:
     """Let the network begin where `greedy` is: learn its cards, and what they are worth."""
-    network, optimizer = network_of(model), model.policy.optimizer
-    optimizer.param_groups[0]["lr"] = config.learning_rate
+    network = network_of(model)
+    optimizer = torch.optim.Adam(network.parameters())
     bar = ProgressBar(f"{run.folder.name}: imitating greedy")
     done, number = 0, 0
     while done < config.imitate:
         data = imitation_data(run.rules, 2048, run.seed + number * 2048, config.reward_scale)
         columns = [torch.cat(column) for column in zip(*data, strict=True)]
         order = torch.randperm(len(columns[0]))
-        for batch in torch.split(order, config.minibatch):
+        rate = config.imitation_rate * (1.0 - 0.9 * min(1.0, done / config.imitate))
+        optimizer.param_groups[0]["lr"] = rate
+        for batch in torch.split(order, 1024):
             observations, legal, cards, returns = (column[batch] for column in columns)
             logits, values = network(observations)
             logits = logits.masked_fill(~legal, -1e8)
@@ -349,8 +353,8 @@ def imitate(model: MaskablePPO, run: Run, config: Config) -> None:
             optimizer.step()
         right = (logits.argmax(1) == cards).float().mean().item()
         done, number = done + len(order), number + 1
-        bar.say(f"{100 * right:.0f} % alike")
-        bar.move(min(1.0, done / config.imitate), 0)
+        bar.say(f"{100 * right:.0f} % of its cards")
+        bar.move(min(1.0, done / config.imitate))
     bar.close()
 
 
@@ -398,6 +402,7 @@ class Progress(BaseCallback):
         self.began: tuple[int, float] | None = None
         """Decisions and seconds when the rollout at hand began."""
         self.is_last = False
+        self.standing = "not measured yet"
 
     @property
     def network(self) -> RankNetwork:
@@ -456,12 +461,15 @@ class Progress(BaseCallback):
         if seconds >= self.next_evaluation or self.done >= 1.0:
             self.next_evaluation = seconds + self.config.evaluate_every
             line |= self.measure()
-            self.bar.say(f"{line['net_greedy']:+.1f} ± {line['half_width_greedy']:.1f} vs greedy")
+            self.standing = (
+                f"{line['net_greedy']:+.1f} ± {line['half_width_greedy']:.1f} against greedy"
+            )
         self.run.add_metrics({name: float(value) for name, value in line.items()})
         for name, value in line.items():
             if name.startswith(("net_", "half_width_", "steps_per_s")):
                 model.logger.record(f"run/{name}", value)
-        self.bar.move(self.done, rate)
+        self.bar.say(f"{rate:,.0f} decisions/s, {self.standing}")
+        self.bar.move(self.done)
 
     def measure(self) -> dict[str, float]:
         """Return net points against the fixed opponents, in a few duplicate deals."""
@@ -559,10 +567,14 @@ def fit(run: Run, config: Config) -> None:
     model.set_logger(configure(str(run.folder), ["tensorboard"]))
     model.stopwatch, model.config = Stopwatch(status["seconds"]), config
     try:
+        if not begun and config.imitate > 0:
+            imitate(model, run, config)
+            progress.model = model
+            save(progress)
         model.learn(
             max(0, config.total_steps - model.num_timesteps),
             callback=progress,
-            reset_num_timesteps=not begun,
+            reset_num_timesteps=False,
         )
         write_whole(run.folder / MODEL, lambda new: model.save(new))
     finally:

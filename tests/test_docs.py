@@ -1,0 +1,476 @@
+"""The README and the notebook: every example runs, every table equals the code.
+
+``python -m tests.test_docs`` writes the tables of the README anew from the code. Columns that
+people write stay; the rest of the file is not touched.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import doctest
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import agents.maskable_ppo
+import chinese_ten_env as ct
+import train
+from chinese_ten_env import chinese_ten_v0, cli, observation
+from chinese_ten_env.chinese_ten_v0 import STATE_SHAPE
+from chinese_ten_env.rules import (
+    CHOICES,
+    DEFAULT_TARGETS,
+    MAX_LEVY,
+    MAX_TARGET,
+    SWITCHES,
+    Rules,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
+TEXT = README.read_text(encoding="utf-8")
+
+
+# --- examples -------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """A fenced block of the README."""
+
+    language: str
+    line: int
+    """Of its first line in the file, counted from 1."""
+    code: str
+
+
+def blocks(*languages: str) -> list[Block]:
+    """Return the blocks in these languages, in order."""
+    found = []
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL):
+        line = TEXT[: match.start(2)].count("\n") + 1
+        found.append(Block(match[1], line, match[2]))
+    return [block for block in found if block.language in languages]
+
+
+def block_id(block: Block) -> str:
+    """Name a block for pytest."""
+    return f"line-{block.line}"
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert len(blocks("pycon", "python", "sh")) == TEXT.count("\n```") // 2
+    assert len(blocks("pycon")) >= 8
+    assert len(blocks("python")) >= 2
+
+
+@pytest.mark.parametrize("block", blocks("pycon"), ids=block_id)
+def test_sessions_give_what_is_printed(block: Block) -> None:
+    session = doctest.DocTestParser().get_doctest(
+        block.code, {}, block_id(block), str(README), block.line - 1
+    )
+    assert session.examples
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    runner.run(session, out=output.append)
+    assert not output, "".join(output)
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=block_id)
+def test_programs_run(block: Block) -> None:
+    # Padding lets a traceback name the line of the README.
+    code = "\n" * (block.line - 1) + block.code
+    exec(compile(code, README, "exec"), {"__name__": "__main__"})
+
+
+def test_the_first_block_plays_a_game_in_six_lines() -> None:
+    first = blocks("pycon")[0]
+    assert len([line for line in first.code.splitlines() if line[:4] in (">>> ", "... ")]) <= 6
+    assert "import chinese_ten_env as ct" in first.code
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table that follows from the code, all but its last column if people write that one."""
+
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    written: bool = False
+    """Whether the last column is people's; `rows` are without it."""
+
+
+def in_code(value: object) -> str:
+    """Write a value as code."""
+    return f"`{value}`"
+
+
+def words(values: Any) -> str:
+    """Write values as code, divided by commas."""
+    return ", ".join(in_code(value) for value in values)
+
+
+def yes(flag: bool) -> str:
+    """Write a flag."""
+    return "yes" if flag else "no"
+
+
+def strings_under(module: ModuleType, name: str) -> dict[str, str]:
+    """Return the string under each name that the body of a class sets, empty where there is none.
+
+    They are not kept at run time, so they are read from the source.
+    """
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    (found,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name)
+    strings: dict[str, str] = {}
+    last = ""
+    for node in found.body:
+        if isinstance(node, ast.AnnAssign | ast.Assign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            last = ast.unparse(target)
+            strings[last] = ""
+        elif last and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            strings[last] = " ".join(str(node.value.value).replace("``", "`").split())
+    return strings
+
+
+def features() -> Table:
+    """The rows of an observation."""
+    strings = strings_under(observation, "Feature")
+    rows, group = [], ""
+    for feature in ct.Feature:
+        text = strings[feature.name]
+        stem, _, place = feature.name.rpartition("_")
+        if not text and place.isdigit() and stem == group:
+            seats = "seat" if place == "1" else "seats"
+            text = f"the same of the player {place} {seats} on"
+        rows.append((str(int(feature)), in_code(feature.name), text))
+        group = stem
+    return Table(("row", "name", "meaning"), rows)
+
+
+def par(rules: Rules) -> str:
+    """Write par without rounding."""
+    whole, rest = divmod(rules.exact_par, 1)
+    return f"{whole} {rest}" if rest else str(whole)
+
+
+def variants() -> Table:
+    """The facts of every variant and number of players."""
+    rows = []
+    for variant in ct.VARIANTS.values():
+        for players, rules in variant.tables.items():
+            special = [f"{name} {points}" for name, points in rules.special_points]
+            match = f"{variant.match} to {DEFAULT_TARGETS[variant.match]}"
+            rows.append(
+                (
+                    in_code(variant.name),
+                    str(players),
+                    ", ".join([rules.scoring, *special]),
+                    str(rules.total),
+                    par(rules),
+                    "dealer" if rules.leader == "dealer" else "next seat",
+                    yes(rules.sweep_reverses),
+                    "nobody" if rules.peek == "none" else rules.peek,
+                    str(rules.red_five_levy or "no"),
+                    match,
+                )
+            )
+    head = ("variant", "players", "points", "total", "par", "leader", "sweep reverses", "peek")
+    return Table((*head, "red-five levy", "usual match"), rows)
+
+
+def switches() -> Table:
+    """The switches of `make_rules`, their values and defaults."""
+    tables = [rules for variant in ct.VARIANTS.values() for rules in variant.tables.values()]
+    numbers = {
+        "sweep_reverses": "`False`, `True`",
+        "red_five_levy": f"0 to {MAX_LEVY}",
+        "target": f"1 to {MAX_TARGET}",
+    }
+    rows = []
+    for name in SWITCHES:
+        values = words(CHOICES[name]) if name in CHOICES else numbers[name]
+        defaults = {getattr(ct.make_rules(r.variant, r.num_players), name) for r in tables}
+        default = "by variant"
+        if name == "target":
+            default = "by `match`"
+        elif len(defaults) == 1:
+            default = in_code(*defaults)
+        rows.append((in_code(name), values, default))
+    return Table(("switch", "values", "default", "meaning"), rows, written=True)
+
+
+def record() -> Table:
+    """The fields of a game's record and their types."""
+    rows = []
+    for name in ct.GAME.names or ():
+        base, shape = ct.GAME[name].base, ct.GAME[name].shape
+        rows.append((in_code(name), " ".join([base.name, *(f"[{n}]" for n in shape)])))
+    return Table(("field", "type", "meaning"), rows, written=True)
+
+
+def options(cls: Any, module: ModuleType, *left_out: str) -> Table:
+    """The fields of a dataclass as options of ``train.py fit``, with the strings under them."""
+    strings = strings_under(module, cls.__name__)
+    rows = []
+    for field in dataclasses.fields(cls):
+        if field.name not in left_out:
+            value: Any = field.default
+            big = isinstance(value, int) and not isinstance(value, bool) and value >= 10_000
+            shown = "" if value is None else in_code(f"{value:_}" if big else value)
+            rows.append((in_code("--" + field.name.replace("_", "-")), shown, strings[field.name]))
+    return Table(("option", "default", "meaning"), rows)
+
+
+TABLES = {
+    "variants": variants,
+    "switches": switches,
+    "features": features,
+    "record": record,
+    "fit": lambda: options(train.Fit, train),
+    "config": lambda: options(agents.maskable_ppo.Config, agents.maskable_ppo),
+}
+
+
+def place_of(name: str, text: str) -> tuple[int, int]:
+    """Return where the lines of a table begin and end, behind its marker."""
+    marker = f"<!-- table: {name} -->\n"
+    assert text.count(marker) == 1, f"one line {marker!r} is needed in the README"
+    start = text.index(marker) + len(marker)
+    end = start
+    for line in text[start:].splitlines(keepends=True):
+        if not line.startswith("|"):
+            break
+        end += len(line)
+    return start, end
+
+
+def cells(line: str) -> tuple[str, ...]:
+    """Return the cells of a line of a table."""
+    return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
+
+
+def table_lines(name: str, text: str) -> str:
+    """Return the lines of a table as they should be; a written column as it is in `text`."""
+    table = TABLES[name]()
+    start, end = place_of(name, text)
+    written = {row[0]: row[-1] for row in map(cells, text[start:end].splitlines()) if row}
+    rows = [table.head, ("---",) * len(table.head)]
+    for row in table.rows:
+        rows.append((*row, written.get(row[0], "")) if table.written else row)
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_equal_the_code(name: str) -> None:
+    start, end = place_of(name, TEXT)
+    expected = table_lines(name, TEXT)
+    assert TEXT[start:end] == expected, (
+        f"the table {name!r} is out of date; `python -m tests.test_docs` writes:\n{expected}"
+    )
+    assert all(all(row[:1] + row[2:]) for row in map(cells, expected.splitlines())), expected
+
+
+def test_no_table_is_left_untested() -> None:
+    assert sorted(re.findall(r"<!-- table: (\w+) -->", TEXT)) == sorted(TABLES)
+
+
+def test_the_specification_gives_the_right_numbers() -> None:
+    features, cards = observation.OBSERVATION_SHAPE
+    assert f"`Discrete({cards})`" in TEXT
+    assert f"`Box` int8 [{features}, {cards}]" in TEXT
+    assert f"uint64 [{features}]" in TEXT
+    assert f"int8 [{STATE_SHAPE[0]}, {STATE_SHAPE[1]}]" in TEXT
+    assert f"{8 * features} bytes instead of {features * cards:,}" in TEXT
+    counts = {count for variant in ct.VARIANTS.values() for count in variant.num_players}
+    assert f"| players | {min(counts)} to {max(counts)}," in TEXT
+    version = chinese_ten_v0.METADATA["name"].rpartition("_")[2]
+    assert re.search(rf"^- {version}: ", TEXT, flags=re.MULTILINE)
+
+
+def test_rules_are_numbered_without_gaps() -> None:
+    numbers = re.findall(r"^\*\*R(\d+)\. ", TEXT, flags=re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, 13)]
+
+
+# --- commands, paths and links --------------------------------------------------------------
+
+
+def spans() -> Iterator[str]:
+    """Yield what is written as code within the text, blocks left out."""
+    text = re.sub(r"^```.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
+    yield from re.findall(r"`([^`\n]+)`", text)
+
+
+def commands() -> str:
+    """Return all commands that the README names, one a line."""
+    lines = [line.partition("#")[0] for block in blocks("sh") for line in block.code.splitlines()]
+    return "\n".join([*lines, *spans()])
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"^make ([a-z]+)", commands(), flags=re.MULTILINE))
+    assert named >= {"train", "test", "bench"}
+    assert named <= set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
+
+
+def test_commands_of_train_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"^python train\.py ([a-z]+)", commands(), flags=re.MULTILINE))
+    assert named == {"fit", "evaluate", "resume"}
+    for name in named:
+        with pytest.raises(SystemExit) as end:
+            train.main([name, "--help"])
+        assert end.value.code == 0
+        shown = capsys.readouterr().out
+        used = re.findall(rf"^python train\.py {name} (.*)$", commands(), flags=re.MULTILINE)
+        for option in re.findall(r"--[a-z-]+", " ".join(used)):
+            assert option in shown
+
+
+def test_commands_of_chinese_ten_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"^chinese-ten ([a-z]+)", commands(), flags=re.MULTILINE))
+    assert named == set(cli.COMMANDS)
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "--help"])
+    shown = capsys.readouterr().out
+    for option in ("--json", "--quick", "--only"):
+        assert option in TEXT
+        assert option in shown
+
+
+def test_the_four_checks_are_those_of_ci() -> None:
+    checks = next(block for block in blocks("sh") if block.code.startswith("ruff"))
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    steps = re.findall(r"^step (.*)$", script, flags=re.MULTILINE)
+    assert steps[-4:] == checks.code.splitlines()
+    assert "step pip install -c constraints.txt -e '.[train,dev]'" in script
+    assert "pip install -c constraints.txt -e '.[train,dev]'" in commands()
+
+
+def headings() -> set[str]:
+    """Return the anchors of all headings."""
+    titles = re.findall(r"^#+ (.*)$", TEXT, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", TEXT)
+    assert len(links) > 10
+    for link in links:
+        if link.startswith("#"):
+            assert link[1:] in headings(), link
+        else:
+            assert (ROOT / link).exists(), link
+
+
+def test_paths_exist() -> None:
+    tops = {path.name for path in ROOT.iterdir()} - {".venv"}
+    paths = [span for span in spans() if span.split("/")[0] in tops and " " not in span]
+    assert len(paths) > 15
+    for path in paths:
+        if path.endswith("__pycache__"):
+            continue  # appears with the first call
+        assert (ROOT / path).exists(), path
+
+
+def test_public_names_exist() -> None:
+    for name in re.findall(r"\bct\.(\w+)", TEXT):
+        assert hasattr(ct, name), name
+
+
+# --- the notebook ---------------------------------------------------------------------------
+
+TRAINING = (
+    "--total-steps 2048 --num-envs 64 --num-steps 16 --minibatch 1024 --epochs 1 "
+    "--imitate 0 --evaluation-deals 20 --deals 20"
+)
+"""Of the notebook when the tests run it: long enough to see that everything works."""
+
+
+def read_notebook() -> Any:
+    """Return the notebook."""
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
+def run_notebook(notebook: Any, folder: Path) -> None:
+    """Run a notebook from a folder; an error in it is an error here."""
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the run that the notebook makes when it is run in its own folder."""
+    runs = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUICKSTART_TRAINING", TRAINING)
+        patch.setenv("QUICKSTART_RUNS", str(runs))
+        run_notebook(read_notebook(), NOTEBOOK.parent)
+    (folder,) = runs.iterdir()
+    return folder
+
+
+def test_the_notebook_runs_and_trains(run_folder: Path) -> None:
+    policy = ct.make_policy(run_folder)
+    games = ct.new_games(ct.make_rules("mainland"), 2, seed=0)
+    ct.play(games, policy(ct.views(games), None))  # type: ignore[arg-type]  # it draws nothing
+    assert json.loads((run_folder / "status.json").read_text())["state"] == "complete"
+
+
+def test_the_readme_tells_what_a_run_folder_holds(run_folder: Path) -> None:
+    files = [path.name for path in run_folder.iterdir()]
+    assert len(files) >= 8
+    for name in files:
+        shown = "events.out.tfevents..." if name.startswith("events.out.tfevents") else name
+        assert in_code(shown) in TEXT, f"{name} is not in the README"
+
+
+def test_the_readme_explains_the_logged_numbers(run_folder: Path) -> None:
+    lines = (run_folder / "metrics.jsonl").read_text().splitlines()
+    names = {name for line in lines for name in json.loads(line)}
+    assert "net_greedy" in names
+    assert not [name for name in sorted(names) if in_code(name) not in TEXT]
+
+
+def test_the_notebook_finds_the_repository_from_its_root() -> None:
+    notebook = read_notebook()
+    training = next(i for i, cell in enumerate(notebook.cells) if "train.main" in cell.source)
+    notebook.cells = notebook.cells[:training]
+    run_notebook(notebook, ROOT)
+    assert any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    notebook = read_notebook()
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs
+            assert cell.execution_count is None
+
+
+def main() -> None:
+    """Write the tables of the README anew."""
+    text = README.read_text(encoding="utf-8")
+    for name in TABLES:
+        start, end = place_of(name, text)
+        text = text[:start] + table_lines(name, text) + text[end:]
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    importlib.invalidate_caches()
+    main()
