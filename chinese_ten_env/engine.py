@@ -158,20 +158,33 @@ def _template(rules: Rules) -> Games:
 
 
 @kernel
+def seat_after(seat: int, players: int) -> int:
+    """Return the next seat in seat order."""
+    return seat + 1 if seat + 1 < players else 0  # a division would cost as much as a whole turn
+
+
+@kernel
+def seat_before(seat: int, players: int) -> int:
+    """Return the seat before in seat order."""
+    return seat - 1 if seat > 0 else players - 1
+
+
+@kernel
 def deal(game: Any) -> None:
     """Deal the cards of `deck` round from the leader; `dealer` is set, the rest starts afresh."""
     players, deck = game.num_players, game.deck
-    leader = game.dealer if game.dealer_leads else (game.dealer + 1) % players
+    leader = game.dealer if game.dealer_leads else seat_after(game.dealer, players)
     for seat in range(MAX_PLAYERS):
         game.hands[seat] = game.captured[seat] = game.played[seat] = EMPTY
         game.hand_sizes[seat] = 0
+    size, seat = HAND_CARDS // players, leader
     for place in range(players):
         hand = EMPTY
         for position in range(place, HAND_CARDS, players):
             hand |= ONE << U64(deck[position])
-        seat = (leader + place) % players
         game.hands[seat] = hand
-        game.hand_sizes[seat] = HAND_CARDS // players
+        game.hand_sizes[seat] = size
+        seat = seat_after(seat, players)
     layout = EMPTY
     for position in range(_LAYOUT, _STOCK):
         layout |= ONE << U64(deck[position])
@@ -188,7 +201,7 @@ def deal(game: Any) -> None:
     if game.peek == _PEEK_DEALER:
         game.peeker = game.dealer
     elif game.peek == _PEEK_LAST:
-        game.peeker = (leader + players - 1) % players
+        game.peeker = seat_before(leader, players)
     ask_for_play(game, leader)
 
 
@@ -307,9 +320,8 @@ def end_turn(game: Any) -> None:
         return
     players, player = game.num_players, game.player
     while True:
-        player = player + 1 if game.direction > 0 else player + players - 1
-        if player >= players:
-            player -= players
+        forward = game.direction > 0
+        player = seat_after(player, players) if forward else seat_before(player, players)
         if game.hand_sizes[player] > 0:
             break
     ask_for_play(game, player)
@@ -391,7 +403,7 @@ def end_deal(game: Any) -> None:
         game.settled[player] = points
         game.scores[player] += points
     if not match_is_over(game):
-        game.dealer = (game.dealer + 1) % game.num_players
+        game.dealer = seat_after(game.dealer, game.num_players)
         deal_random(game)
 
 

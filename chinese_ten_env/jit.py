@@ -120,7 +120,7 @@ def _with_attributes(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.names and not isinstance(value, np.recarray):
         return value.view(np.recarray)
     if isinstance(value, np.void) and value.dtype.names and not isinstance(value, np.record):
-        return np.ndarray((), value.dtype, value.data).view(np.recarray)[()]
+        return value.view(np.dtype((np.record, value.dtype)))
     return value
 
 
