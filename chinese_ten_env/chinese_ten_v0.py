@@ -64,7 +64,7 @@ def _step(games: Any, card: int, reward: int, payments: Any) -> int:
     become their changes.
     """
     game = games[0]
-    if card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY:
+    if card < 0 or game.legal & (ONE << U64(card)) == EMPTY:
         return _ILLEGAL
     play_card(game, card)
     result = game.player + (_OVER if game.phase == OVER else 0)
@@ -188,6 +188,8 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return what an agent sees, at any time and freshly made; has no side effect."""
+        if not self._seeded:
+            self._check_running()
         out = np.empty((NUM_FEATURES + 1, NUM_CARDS), dtype=np.int8)
         observe_game(self._games, self._seats[agent], self._rows, out)
         observation, mask = out[:NUM_FEATURES], out[NUM_FEATURES]
@@ -197,6 +199,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def state(self) -> npt.NDArray[np.int8]:
         """Return everything, hidden cards included, int8 [S, 52]."""
+        self._check_running()
         hidden = MAX_PLAYERS + HAND_CARDS
         out = np.empty((STATE_SHAPE[0] + 1, NUM_CARDS), dtype=np.int8)
         _write_state(self._games, np.empty(hidden, dtype=np.uint64), out)
@@ -205,7 +208,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def step(self, action: Any) -> None:
         """Play the action of the agent on turn; a dead agent's is None."""
-        self._check_open()
+        self._check_running()
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -216,9 +219,11 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
             raise IllegalActionError(
                 f"an action is an integer from 0 to {NUM_CARDS - 1}, not {action!r}"
             ) from None
+        if not 0 <= card < NUM_CARDS:
+            card = -1  # a kernel takes no integer of more than 64 bits
         result = _step(self._games, card, self._reward, self._payments)
         if result == _ILLEGAL:
-            raise IllegalActionError(illegal_action(card, int(self._games["legal"][0])))
+            raise IllegalActionError(illegal_action(action, int(self._games["legal"][0])))
         self._cumulative_rewards[agent] = 0.0
         if result & _PAID:
             changes = self._payments[1].tolist()
@@ -248,6 +253,11 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError("the environment is closed; make a new one")
+
+    def _check_running(self) -> None:
+        self._check_open()
+        if not self._seeded:
+            raise RuntimeError("no game has begun: call reset() first")
 
 
 ENV_ARGUMENTS = (

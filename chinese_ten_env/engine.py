@@ -555,6 +555,8 @@ def parse_decks(decks: Any) -> npt.NDArray[np.uint8]:
         entries = list(decks)
     except TypeError:
         raise ValueError(f"deck: a list of {NUM_CARDS} cards is needed, not {decks!r}") from None
+    if entries and isinstance(entries[0], str) and len(entries[0].split()) > 1:
+        entries = [deck.split() if isinstance(deck, str) else deck for deck in entries]
     if entries and isinstance(entries[0], (list, tuple, np.ndarray)):
         return np.stack([_parse_deck(deck) for deck in entries])
     return _parse_deck(entries)
@@ -604,9 +606,10 @@ def play(games: Games, cards: npt.ArrayLike) -> None:
     play_batch(games, actions)
 
 
-def illegal_action(card: int, legal: int) -> str:
+def illegal_action(card: object, legal: int) -> str:
     """Return the words of the error for an illegal action."""
-    name = CARD_NAMES[card] if 0 <= card < NUM_CARDS else str(card)
+    known = isinstance(card, (int, np.integer)) and 0 <= card < NUM_CARDS
+    name = CARD_NAMES[int(card)] if known else str(card)  # type: ignore[call-overload]  # known
     return f"{name} is not a legal action; {legal_actions(legal)}"
 
 

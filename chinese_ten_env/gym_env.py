@@ -129,6 +129,9 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
             raise ValueError(
                 f"an action is an integer from 0 to {NUM_CARDS - 1}, not {action!r}"
             ) from None
+        if not 0 <= card < NUM_CARDS:
+            card = -1  # as illegal as any other, but of 64 bits
+        self._running = False  # unless all goes well
         rewards, over, _ = self._learner.play(np.array((card,), dtype=np.int64))
         terminated = bool(over[0])
         self._running = not terminated

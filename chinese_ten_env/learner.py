@@ -63,10 +63,12 @@ class Pool:
 
 
 @kernel
-def _play_legal(games: Any, actions: Any, illegal: Any, start: int, stop: int) -> None:
+def _play_legal(
+    games: Any, actions: Any, forfeited: Any, illegal: Any, start: int, stop: int
+) -> None:
     for index in range(start, stop):
         game, card = games[index], actions[index]
-        if game.phase == OVER:
+        if game.phase == OVER or forfeited[index]:
             illegal[index] = False
             continue
         illegal[index] = card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY
@@ -75,12 +77,12 @@ def _play_legal(games: Any, actions: Any, illegal: Any, start: int, stop: int) -
 
 
 @kernel
-def _waiting(games: Any, seats: Any, indices: Any) -> int:
+def _waiting(games: Any, seats: Any, forfeited: Any, indices: Any) -> int:
     """Write the games in which an opponent is on turn to `indices`; return how many."""
     count = 0
     for index in range(len(games)):
         game = games[index]
-        if game.phase != OVER and game.player != seats[index]:
+        if game.phase != OVER and game.player != seats[index] and not forfeited[index]:
             indices[count] = index
             count += 1
     return count
@@ -181,6 +183,7 @@ class LearnerGames:
         self._paid = np.zeros((size, rules.num_players))
         self.changes = np.zeros((size, rules.num_players))
         """With `everybody`, what the last step paid every player [B, P]."""
+        self._forfeited = np.zeros(size, dtype=np.bool_)  # ended by an illegal action
         self.streams = GameStreams(size)
         self._drawn = np.full(size, NOBODY, dtype=np.int64)  # dealers that the games draw
         self._waiting = np.empty(size, dtype=np.int64)
@@ -193,6 +196,13 @@ class LearnerGames:
         self._executor: ThreadPoolExecutor | None = None
         self._views = [blank_games(rules, 1) for _ in range(self._threads)]
         self._rows = [np.empty(NUM_FEATURES, dtype=np.uint64) for _ in range(self._threads)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_executor": None, "_numbers": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._numbers = {id(policy): number for number, policy in enumerate(self._policies)}
 
     # --- beginning --------------------------------------------------------------------------
 
@@ -215,6 +225,7 @@ class LearnerGames:
         else:
             begin_batch_with_decks(self.games, indices, dealers, decks)
         self._paid[indices] = 0.0
+        self._forfeited[indices] = False
         if self.everybody:
             self.seats[indices] = self.games["player"][indices]
             return
@@ -256,7 +267,8 @@ class LearnerGames:
         rewards = np.empty(self.size)
         over = np.empty(self.size, dtype=np.bool_)
         illegal = np.empty(self.size, dtype=np.bool_)
-        self._in_parallel(_play_legal, self.games, actions, illegal)
+        self._in_parallel(_play_legal, self.games, actions, self._forfeited, illegal)
+        self._forfeited |= illegal
         self._let_opponents_play()
         self._in_parallel(
             _collect,
@@ -272,16 +284,14 @@ class LearnerGames:
         if illegal.any():
             rewards[illegal] = self.penalty
             self.changes[illegal, self.seats[illegal]] = self.penalty
-            over[illegal] = True
-            self.games["phase"][illegal] = OVER
-            self.games["legal"][illegal] = EMPTY
+        over |= self._forfeited
         return rewards, over, illegal
 
     def _let_opponents_play(self) -> None:
         if self.everybody:
             return
         while True:
-            count = _waiting(self.games, self.seats, self._waiting)
+            count = _waiting(self.games, self.seats, self._forfeited, self._waiting)
             if count == 0:
                 return
             waiting = self._waiting[:count]
@@ -305,12 +315,14 @@ class LearnerGames:
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe, self.games, self.seats, self._views, self._rows, out, masks)
+        masks[self._forfeited] = 0
 
     def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
         """Write the learner's observations as bitboards, uint64 [B, F], and masks [B, 52]."""
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
+        masks[self._forfeited] = 0
 
     def observe_some(self, indices: Indices, packed: bool = False) -> npt.NDArray[Any]:
         """Return the learner's observations of some games [n], int8 [n, F, 52] or uint64 [n, F]."""

@@ -41,6 +41,9 @@ class GameStreams(np.random.Generator):
         self.states = np.zeros(size, dtype=np.uint64)
         self.games: npt.NDArray[np.int64] = np.arange(size)
 
+    def __reduce__(self) -> Any:
+        return _restored, (self.states, self.games, self.bit_generator.state)
+
     def seed(self, games: npt.NDArray[np.int64], seeds: npt.NDArray[np.uint64]) -> None:
         """Start the streams of `games` [n] from `seeds` [n]."""
         states = np.empty(len(seeds), dtype=np.uint64)
@@ -82,3 +85,12 @@ class GameStreams(np.random.Generator):
         if words is None:
             return super().random(size, dtype, out)
         return ((words >> U64(11)) * 2.0**-53).astype(dtype)
+
+
+def _restored(
+    states: npt.NDArray[np.uint64], games: npt.NDArray[np.int64], common: dict[str, Any]
+) -> GameStreams:
+    streams = GameStreams(len(states))
+    streams.states, streams.games = states, games
+    streams.bit_generator.state = common
+    return streams

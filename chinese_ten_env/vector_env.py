@@ -60,7 +60,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
     observation is in ``info["final_obs"]``) or ``DISABLED`` (reset with ``options={"reset_mask":
     bool [B]}``). ``copy=False`` returns the same arrays at each step, overwritten by the next one;
     `num_threads` divides the batch among threads. ``reset`` takes one seed, or a seed or None for
-    each environment, and for a deck or dealer in the options one for all or one each.
+    each environment, and in the options a deck or dealer for all, or one for each game that begins.
 
     **Versions.** v0: the first.
     """
@@ -157,6 +157,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
                 f"games {np.flatnonzero(ended)[:10].tolist()} are over: reset them with "
                 'options={"reset_mask": ...} first'
             )
+        self._started = False  # unless all goes well
         rewards, over, _ = self._learner.play(cards.astype(np.int64, copy=False))
         rewards *= self.reward_scale
         infos: dict[str, Any] = {}
@@ -178,6 +179,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         changes = self._learner.changes.copy() if self._learner.everybody else None
         if len(begin):
             self._learner.begin(begin)
+        self._started = True
         observation, masks = self._observe()
         infos.update(self._infos(masks, changes))
         truncated = np.zeros(self.num_envs, dtype=np.bool_)

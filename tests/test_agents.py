@@ -125,8 +125,8 @@ def change(file: str, name: str, value: Any) -> Callable[[Path], None]:
     return apply
 
 
-def cut(file: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / file).write_bytes((folder / file).read_bytes()[:50]) and None
+def cut(file: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / file).write_bytes((folder / file).read_bytes()[:50])
 
 
 def remove(file: str) -> Callable[[Path], None]:
@@ -151,7 +151,9 @@ def remove(file: str) -> Callable[[Path], None]:
         (remove("config.json"), "config.json is missing"),
     ],
 )
-def test_a_damaged_run_is_named(copied: Path, damage: Callable[[Path], None], message: str) -> None:
+def test_a_damaged_run_is_named(
+    copied: Path, damage: Callable[[Path], object], message: str
+) -> None:
     damage(copied)
     with pytest.raises(ValueError, match=message):
         ct.make_policy(str(copied))
@@ -257,7 +259,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_masked_choices_are_legal_and_follow_the_odds() -> None:
     rng = np.random.default_rng(1)
-    logits = np.array([2.0, 0.0, 9.0, -1.0, 1.0], dtype=np.float32)
+    logits = np.array([2.0, 0.0, 9.0, -1.0, 1.0])
     legal = np.array([True, True, False, True, True])
     size = 40_000
     rows, masks = np.tile(logits, (size, 1)), np.tile(legal, (size, 1))

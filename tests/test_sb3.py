@@ -46,7 +46,8 @@ def test_each_game_is_that_of_a_single_environment(
             np.testing.assert_array_equal(observations[index], observation)
             np.testing.assert_array_equal(masks[index], info["action_mask"].astype(bool))
         actions = first_legal(masks)
-        observations, rewards, dones, infos = vec.step(actions)
+        result: Any = vec.step(actions)
+        observations, rewards, dones, infos = result
         for index, env in enumerate(singles):
             observation, reward, terminated, truncated, info = env.step(int(actions[index]))
             assert rewards[index] == pytest.approx(reward, abs=1e-5)
