@@ -439,8 +439,8 @@ class Progress(BaseCallback):
         if self.began is not None:
             self.record(*self.began)
             save(self)
+        self.is_last = self.began is not None and self.done >= 1.0
         self.began = (steps, self.model.stopwatch.seconds)
-        self.is_last = self.done >= 1.0
 
     def record(self, steps_before: int, seconds_before: float) -> None:
         """Write down what the last rollout and the learning from it gave."""
@@ -519,6 +519,15 @@ def restore(progress: Progress, config: Config) -> None:
     progress.next_snapshot = past["next_snapshot"]
 
 
+def warm_up(run: Run, env: ChineseTenVecEnv) -> None:
+    """Compile all that is needed, so that the budget of minutes goes into learning."""
+    env.reset()
+    env.step(env.action_masks().argmax(axis=1))
+    for _ in imitation_data(run.rules, 2, run.seed, 1.0):
+        pass
+    evaluate("random", "warm-up", OPPONENTS, run.rules, 2, run.seed)
+
+
 def fit(run: Run, config: Config) -> None:
     """Train in a run folder, from the start or from where it was interrupted.
 
@@ -563,6 +572,7 @@ def fit(run: Run, config: Config) -> None:
             },
             device="cpu",
         )
+    warm_up(run, env)
     model.set_random_seed(seed)
     model.set_logger(configure(str(run.folder), ["tensorboard"]))
     model.stopwatch, model.config = Stopwatch(status["seconds"]), config
