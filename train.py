@@ -52,7 +52,7 @@ class Fit:
     """Where the run folder is made."""
     name: str | None = None
     """Name of the run folder; variant, players, agent, seed and time unless given."""
-    deals: int = 2000
+    deals: int = 5000
     """Deals of the evaluation at the end, each played in all seatings."""
 
 
@@ -64,7 +64,7 @@ class Evaluate:
     """The run folder."""
     against: tuple[str, ...] = ("greedy", "random")
     """Policies, by name or run folder."""
-    deals: int = 2000
+    deals: int = 5000
     """Deals, each played in all seatings."""
     seed: int = EVALUATION_SEED
     """Of the deals."""
@@ -76,7 +76,7 @@ class Resume:
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
-    deals: int = 2000
+    deals: int = 5000
     """Deals of the evaluation at the end, each played in all seatings."""
 
 

@@ -225,9 +225,9 @@ class Run:
                 break
         return lines
 
-    def drop_metrics_after(self, steps: int) -> None:
+    def drop_metrics_after(self, seconds: float) -> None:
         """Forget the lines of what a checkpoint does not hold."""
-        kept = [line for line in self.metrics() if line["steps"] <= steps]
+        kept = [line for line in self.metrics() if line["seconds"] <= seconds]
         text = "".join(json.dumps(line) + "\n" for line in kept)
         write_whole(self.metrics_path, lambda new: new.write_text(text))
 
@@ -322,20 +322,20 @@ def evaluate(
 
 
 def draw_curve(run: Run, opponents: Sequence[str]) -> None:
-    """Draw the net points against each opponent over the decisions learned from, with intervals."""
+    """Draw the net points against each opponent over the time of training, with intervals."""
     from matplotlib.figure import Figure
 
     lines = [line for line in run.metrics() if f"net_{opponents[0]}" in line]
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    steps = np.array([line["steps"] for line in lines]) / 1e6
+    minutes = np.array([line["seconds"] for line in lines]) / 60
     for opponent in opponents:
         net = np.array([line[f"net_{opponent}"] for line in lines])
         half = np.array([line[f"half_width_{opponent}"] for line in lines])
-        (drawn,) = axes.plot(steps, net, label=f"against {opponent}")
-        axes.fill_between(steps, net - half, net + half, color=drawn.get_color(), alpha=0.2, lw=0)
+        (drawn,) = axes.plot(minutes, net, label=f"against {opponent}")
+        axes.fill_between(minutes, net - half, net + half, color=drawn.get_color(), alpha=0.2, lw=0)
     axes.axhline(0, color="0.4", lw=0.8)
-    axes.set_xlabel("decisions learned from (millions)")
+    axes.set_xlabel("minutes of training")
     axes.set_ylabel("net points a deal, 95 % interval")
     rules = run.rules
     axes.set_title(f"{run.agent}: {rules.variant}, {rules.num_players} players, seed {run.seed}")

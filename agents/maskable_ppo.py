@@ -7,9 +7,11 @@ learns from ``reward="captures"``, which pays at every decision and sums to the 
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +44,7 @@ class Config:
 
     total_steps: int = 12_000_000
     """Decisions of the learner to train for."""
-    minutes: float = 10.0
+    minutes: float = 10.5
     """Stop after so many minutes of training, whichever comes first."""
     num_envs: int = 512
     """Games played at once."""
@@ -52,19 +54,19 @@ class Config:
     """Decisions in a gradient step."""
     epochs: int = 3
     """Passes over a rollout."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """At the start; it falls linearly to a twentieth."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """Of the generalised advantage estimate; rewards are not discounted."""
     clip: float = 0.2
     """Of PPO's ratio."""
-    entropy: float = 0.01
+    entropy: float = 0.005
     """Weight of the entropy bonus at the start; it falls like the learning rate."""
     reward_scale: float = 0.05
     """Net points are multiplied by this for the learner, and only for it."""
-    width: int = 32
-    """Numbers that the network keeps for each card."""
-    context: int = 128
+    width: int = 48
+    """Numbers that the network keeps for each rank."""
+    context: int = 96
     """Numbers that it keeps for the whole table."""
     snapshots: int = 2
     """Past selves in the pool at a time."""
@@ -72,33 +74,39 @@ class Config:
     """Decisions between two snapshots."""
     weight_random: float = 0.05
     """Share of opponents that play at random."""
-    weight_greedy: float = 0.35
+    weight_greedy: float = 0.5
     """Share of opponents that are greedy."""
-    weight_self: float = 0.4
+    weight_self: float = 0.3
     """Share of opponents that are the learner itself; its past selves have the rest."""
-    imitate: int = 500_000
-    """Decisions of the greedy policy to imitate first; 0: learn from nothing."""
-    imitation_rate: float = 3e-3
-    """Learning rate of the imitation at the start; it falls linearly to a tenth."""
+    imitate: int = 300_000
+    """Decisions of the greedy policy to imitate first; 0 for none."""
+    improve: float = 0.4
+    """Share of the minutes in which to learn from playing out every card; 0 for none."""
+    worlds: int = 8
+    """Deals in which each card is played out."""
+    lesson_deals: int = 256
+    """Deals whose decisions make a lesson."""
+    lesson_steps: int = 6
+    """Gradient steps on each lesson, and as many on one of those kept."""
+    lessons_kept: int = 40
+    """Past lessons to learn from again."""
+    lesson_rate: float = 2e-3
+    """Learning rate of imitation and lessons at the start; that of lessons falls to a tenth."""
     evaluate_every: float = 30.0
     """Seconds between two measurements."""
-    evaluation_deals: int = 300
+    evaluation_deals: int = 500
     """Deals of a measurement, each played in all seatings."""
 
     def __post_init__(self) -> None:
-        for name in (
-            "total_steps",
-            "num_envs",
-            "num_steps",
-            "minibatch",
-            "epochs",
-            "width",
-            "context",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for setting in fields(self):
+            least = 0 if setting.name == "imitate" else 1
+            value = getattr(self, setting.name)
+            if isinstance(value, int) and value < least:
+                raise ValueError(f"{setting.name} must be at least {least}, not {value}")
         if not self.minutes > 0:
             raise ValueError(f"minutes must be positive, not {self.minutes}")
+        if not 0 <= self.improve < 1:
+            raise ValueError(f"improve must be a share, 0 or more and below 1, not {self.improve}")
         weights = (self.weight_random, self.weight_greedy, self.weight_self)
         if min(weights) < 0 or not 0 < sum(weights) <= 1:
             raise ValueError(f"the weights of opponents must be shares of at most 1, not {weights}")
@@ -294,67 +302,172 @@ def set_selves(
         pool.add(NetworkPolicy(snapshot, f"past {number}", sample=True), rest / len(past))
 
 
-# --- imitation ------------------------------------------------------------------------------
+# --- lessons --------------------------------------------------------------------------------
+# PPO that begins with nothing needs hours to reach a good rule, so it begins with two lessons: the
+# cards of `greedy`, and what every card would have led to if all went on greedily.
 
 
-def imitation_data(
-    rules: ct.Rules, deals: int, seed: int, scale: float
-) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield observations, masks, greedy's cards and the returns to come, round by round of play.
+class Lesson(NamedTuple):
+    """Decisions to learn from, [N] each."""
 
-    Everybody plays greedily but for one card in ten, so that greedy is seen out of trouble too.
+    rows: npt.NDArray[np.uint64]
+    """[N, F] packed observations."""
+    legal: npt.NDArray[np.bool_]
+    """[N, 52] the legal cards."""
+    worth: npt.NDArray[np.float32]
+    """[N, 52] net points that each legal card leads to."""
+    held: npt.NDArray[np.float32]
+    """[N] points less the mean of all players at the time: what has been paid for already."""
+
+
+def played_decisions(
+    rules: ct.Rules, policy: ct.Policy, deals: int, rng: np.random.Generator
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]]:
+    """Yield the deals [n] that go on, their views and the policy's cards, round by round.
+
+    One card in ten is played at random instead, so that the way out of trouble is learned too.
     """
-    greedy, rng = ct.make_policy("greedy"), np.random.default_rng(seed)
-    games = ct.new_games(rules, deals, seed=seed)
-    rounds = []
+    games = ct.new_games(rules, deals, seed=int(rng.integers(2**62)))
     while not ct.is_over(games).all():
         live = np.flatnonzero(~ct.is_over(games))
-        views = ct.views(games[live])
-        best = greedy(views, rng)
-        masks = ct.action_masks(views)
-        standing = ct.points(games[live], rules)
-        own = standing[np.arange(len(live)), views["player"]] - standing.mean(axis=1)
-        rounds.append((live, views["player"], ct.observe(views, packed=True), masks, best, own))
-        stray = masked_choice(np.zeros(masks.shape, np.float32), masks != 0, rng)
+        views = ct.views(ct.take(games, live))
+        best = policy(views, rng)
+        yield live, views, best
+        masks = ct.action_masks(views) != 0
+        stray = masked_choice(np.zeros(masks.shape, np.float32), masks, rng)
         cards = np.zeros(deals, dtype=np.int64)
         cards[live] = np.where(rng.random(len(live)) < 0.1, stray, best)
         ct.play(games, cards)
-    nets = ct.nets(games, rules)
-    for live, players, rows, masks, best, own in rounds:
-        returns = (nets[live, players] - own) * scale
-        yield (
-            torch.from_numpy(ct.unpack(rows)),
-            torch.from_numpy(masks != 0),
-            torch.from_numpy(best),
-            torch.from_numpy(returns.astype(np.float32)),
-        )
 
 
-def imitate(model: MaskablePPO, run: Run, config: Config) -> None:
-    """Let the network begin where `greedy` is: learn its cards, and what they are worth."""
-    network = network_of(model)
-    optimizer = torch.optim.Adam(network.parameters())
+def held_points(views: npt.NDArray[Any], rules: ct.Rules) -> npt.NDArray[np.float32]:
+    """Return the points of the player on turn less the mean of all players, [N]."""
+    points = ct.points(views, rules)
+    own = points[np.arange(len(views)), views["player"]]
+    return np.asarray(own - points.mean(axis=1), dtype=np.float32)
+
+
+def imitate(run: Run, config: Config, network: RankNetwork) -> None:
+    """Teach the cards of `greedy`."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=config.lesson_rate)
+    rng, greedy = np.random.default_rng([run.seed, 1]), ct.make_policy("greedy")
     bar = ProgressBar(f"{run.folder.name}: imitating greedy")
-    done, number = 0, 0
+    done = 0
     while done < config.imitate:
-        data = imitation_data(run.rules, 2048, run.seed + number * 2048, config.reward_scale)
-        columns = [torch.cat(column) for column in zip(*data, strict=True)]
-        order = torch.randperm(len(columns[0]))
-        rate = config.imitation_rate * (1.0 - 0.9 * min(1.0, done / config.imitate))
-        optimizer.param_groups[0]["lr"] = rate
-        for batch in torch.split(order, 1024):
-            observations, legal, cards, returns = (column[batch] for column in columns)
-            logits, values = network(observations)
-            logits = logits.masked_fill(~legal, -1e8)
-            loss = nn.functional.cross_entropy(logits, cards)
-            loss = loss + 0.5 * nn.functional.mse_loss(values.flatten(), returns)
+        rounds = [
+            (torch.from_numpy(ct.observe(views)), ct.action_masks(views) != 0, best)
+            for _, views, best in played_decisions(run.rules, greedy, 2048, rng)
+        ]
+        observations = torch.cat([observation for observation, _, _ in rounds])
+        legal = torch.from_numpy(np.concatenate([masks for _, masks, _ in rounds]))
+        cards = torch.from_numpy(np.concatenate([best for _, _, best in rounds]))
+        for batch in torch.split(torch.randperm(len(cards)), 1024):
+            logits = network.choose(observations[batch]).masked_fill(~legal[batch], -1e8)
+            loss = nn.functional.cross_entropy(logits, cards[batch])
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
-        right = (logits.argmax(1) == cards).float().mean().item()
-        done, number = done + len(order), number + 1
-        bar.say(f"{100 * right:.0f} % of its cards")
+        done += len(cards)
+        alike = (logits.argmax(1) == cards[batch]).float().mean().item()
+        bar.say(f"{100 * alike:.0f} % of its cards")
         bar.move(min(1.0, done / config.imitate))
+    bar.close()
+
+
+def worth_of_cards(
+    views: npt.NDArray[Any], rules: ct.Rules, worlds: int, rng: np.random.Generator
+) -> npt.NDArray[np.float32]:
+    """Return the net points that each legal card leads to, [N, 52], if all go on greedily.
+
+    The mean over deals that agree with the view, the same ones for all cards of a view.
+    """
+    greedy = ct.make_policy("greedy")
+    numbers, cards = np.nonzero(ct.action_masks(views))
+    deals = ct.determinize(ct.take(views, np.repeat(np.arange(len(views)), worlds)), rng)
+    games = ct.take(deals, (numbers[:, None] * worlds + np.arange(worlds)).ravel())
+    ct.play(games, np.repeat(cards, worlds))
+    while not ct.is_over(games).all():
+        live = np.flatnonzero(~ct.is_over(games))
+        answers = np.zeros(len(games), dtype=np.int64)
+        answers[live] = greedy(ct.views(ct.take(games, live)), rng)
+        ct.play(games, answers)
+    players = np.repeat(views["player"][numbers], worlds)
+    nets = ct.nets(games, rules)[np.arange(len(games)), players]
+    worth = np.zeros((len(views), _RANKS * _SUITS), dtype=np.float32)
+    worth[numbers, cards] = nets.reshape(-1, worlds).mean(axis=1)
+    return worth
+
+
+def make_lesson(
+    rules: ct.Rules, network: RankNetwork, deals: int, worlds: int, rng: np.random.Generator
+) -> Lesson:
+    """Return a third of the decisions that a network meets, and what each card was worth."""
+    chosen = []
+    for _, views, _ in played_decisions(rules, NetworkPolicy(network, "learner"), deals, rng):
+        choices = (ct.action_masks(views) != 0).sum(axis=1)
+        chosen.append(
+            ct.take(views, np.flatnonzero((choices > 1) & (rng.random(len(views)) < 1 / 3)))
+        )
+    views = np.concatenate(chosen)
+    with ThreadPoolExecutor() as workers:  # compiled code runs beside other compiled code
+        parts = [
+            (part, rules, worlds, child)
+            for part, child in zip(
+                (ct.take(views, half) for half in np.array_split(np.arange(len(views)), 2)),
+                rng.spawn(2),
+                strict=True,
+            )
+        ]
+        worth = np.concatenate(list(workers.map(lambda part: worth_of_cards(*part), parts)))
+    return Lesson(
+        ct.observe(views, packed=True),
+        ct.action_masks(views) != 0,
+        worth,
+        held_points(views, rules),
+    )
+
+
+def lesson_loss(network: RankNetwork, lesson: Lesson, rows: Any, scale: float) -> torch.Tensor:
+    """Return the loss of some decisions of a lesson.
+
+    The policy gains by moving its odds to the cards that are worth more than its mean; all cards
+    count at once, where PPO knows only the one that was played. The value is that mean.
+    """
+    legal = torch.from_numpy(lesson.legal[rows])
+    worth = torch.from_numpy(lesson.worth[rows]) * scale
+    logits, values = network(torch.from_numpy(ct.unpack(lesson.rows[rows])))
+    odds = torch.softmax(logits.masked_fill(~legal, -1e8), 1)
+    mean = (odds.detach() * worth).sum(1, keepdim=True)
+    gain = (odds * (worth - mean)).sum(1).mean()
+    surprise = -(odds * torch.log(odds.clamp_min(1e-8))).sum(1).mean()
+    to_come = mean.flatten() - torch.from_numpy(lesson.held[rows]) * scale
+    error = nn.functional.mse_loss(values.flatten(), to_come)
+    return 0.5 * error - 2.0 * gain - 0.01 * surprise
+
+
+def improve(progress: Progress, stopwatch: Stopwatch) -> None:
+    """Teach what cards are worth, for its share of the time; goes on where it was interrupted."""
+    run, config, network = progress.run, progress.config, progress.network
+    limit = 60.0 * config.minutes * config.improve
+    optimizer = torch.optim.Adam(network.parameters())
+    rng = np.random.default_rng([run.seed, 2, int(stopwatch.seconds)])
+    bar = ProgressBar(f"{run.folder.name}: playing out")
+    lessons: deque[Lesson] = deque(maxlen=config.lessons_kept)
+    while stopwatch.seconds < limit:
+        done = stopwatch.seconds / limit
+        optimizer.param_groups[0]["lr"] = config.lesson_rate * (1.0 - 0.9 * done)
+        lessons.append(make_lesson(run.rules, network, config.lesson_deals, config.worlds, rng))
+        for _ in range(config.lesson_steps):
+            for lesson in (lessons[-1], lessons[int(rng.integers(len(lessons)))]):
+                rows = rng.choice(len(lesson.rows), min(1024, len(lesson.rows)), replace=False)
+                loss = lesson_loss(network, lesson, rows, config.reward_scale)
+                optimizer.zero_grad()
+                torch.autograd.backward(loss)
+                nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+                optimizer.step()
+        progress.record_lesson(len(lessons[-1].rows), float(loss))
+        bar.say(progress.standing)
+        bar.move(min(1.0, stopwatch.seconds / limit))
     bar.close()
 
 
@@ -403,6 +516,7 @@ class Progress(BaseCallback):
         """Decisions and seconds when the rollout at hand began."""
         self.is_last = False
         self.standing = "not measured yet"
+        self.lesson_decisions = 0
 
     @property
     def network(self) -> RankNetwork:
@@ -459,17 +573,30 @@ class Progress(BaseCallback):
             "explained_variance": learned["train/explained_variance"],
         }
         if seconds >= self.next_evaluation or self.done >= 1.0:
-            self.next_evaluation = seconds + self.config.evaluate_every
             line |= self.measure()
-            self.standing = (
-                f"{line['net_greedy']:+.1f} ± {line['half_width_greedy']:.1f} against greedy"
-            )
         self.run.add_metrics({name: float(value) for name, value in line.items()})
         for name, value in line.items():
             if name.startswith(("net_", "half_width_", "steps_per_s")):
                 model.logger.record(f"run/{name}", value)
         self.bar.say(f"{rate:,.0f} decisions/s, {self.standing}")
         self.bar.move(self.done)
+
+    def record_lesson(self, decisions: int, loss: float) -> None:
+        """Write down what a lesson gave, and save it from time to time."""
+        seconds = self.model.stopwatch.seconds
+        self.lesson_decisions += decisions
+        if seconds < self.next_evaluation:
+            return
+        line = {
+            "steps": 0,
+            "seconds": round(seconds, 3),
+            "lesson_decisions": self.lesson_decisions,
+            "lesson_loss": loss,
+        }
+        self.run.add_metrics(
+            {name: float(value) for name, value in (line | self.measure()).items()}
+        )
+        save(self)
 
     def measure(self) -> dict[str, float]:
         """Return net points against the fixed opponents, in a few duplicate deals."""
@@ -480,6 +607,9 @@ class Progress(BaseCallback):
         for row in rows:
             numbers[f"net_{row['against']}"] = row["net"]
             numbers[f"half_width_{row['against']}"] = row["half_width"]
+        net, half = numbers["net_greedy"], numbers["half_width_greedy"]
+        self.standing = f"{net:+.1f} ± {half:.1f} against greedy"
+        self.next_evaluation = self.model.stopwatch.seconds + self.config.evaluate_every
         return numbers
 
 
@@ -523,8 +653,8 @@ def warm_up(run: Run, env: ChineseTenVecEnv) -> None:
     """Compile all that is needed, so that the budget of minutes goes into learning."""
     env.reset()
     env.step(env.action_masks().argmax(axis=1))
-    for _ in imitation_data(run.rules, 2, run.seed, 1.0):
-        pass
+    rng = np.random.default_rng(0)
+    make_lesson(run.rules, RankNetwork(run.rules.num_players, 4, 4), 2, 1, rng)
     evaluate("random", "warm-up", OPPONENTS, run.rules, 2, run.seed)
 
 
@@ -551,7 +681,7 @@ def fit(run: Run, config: Config) -> None:
     progress = Progress(run, config, pool)
     if begun:
         model = BudgetedPPO.load(run.folder / CHECKPOINT, env=env, device="cpu")
-        run.drop_metrics_after(status["steps"])
+        run.drop_metrics_after(status["seconds"])
         restore(progress, config)
     else:
         model = BudgetedPPO(
@@ -577,9 +707,12 @@ def fit(run: Run, config: Config) -> None:
     model.set_logger(configure(str(run.folder), ["tensorboard"]))
     model.stopwatch, model.config = Stopwatch(status["seconds"]), config
     try:
+        progress.model = model
         if not begun and config.imitate > 0:
-            imitate(model, run, config)
-            progress.model = model
+            imitate(run, config, progress.network)
+            save(progress)
+        if model.num_timesteps == 0:
+            improve(progress, model.stopwatch)
             save(progress)
         model.learn(
             max(0, config.total_steps - model.num_timesteps),

@@ -14,6 +14,7 @@ from chinese_ten_env.engine import (
     new_games,
     play,
     points,
+    take,
 )
 from chinese_ten_env.game import Game
 from chinese_ten_env.learner import Pool
@@ -64,6 +65,7 @@ __all__ = [
     "pack",
     "play",
     "points",
+    "take",
     "unpack",
     "view",
     "views",

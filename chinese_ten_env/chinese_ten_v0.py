@@ -308,19 +308,18 @@ def deal_options(options: dict[str, Any] | None) -> tuple[Any, Any]:
     return options.get("deck"), options.get("dealer")
 
 
-def raw_env(**arguments: Any) -> ChineseTenAEC:
-    """Return the environment without wrappers: an illegal action raises. Arguments as `env`."""
-    return ChineseTenAEC(**arguments)
+raw_env = ChineseTenAEC
+"""The environment without wrappers: faster, and an illegal action raises."""
 
 
-def env(**arguments: Any) -> AECEnv[str, dict[str, Any], Any]:
+def env(*arguments: Any, **named: Any) -> AECEnv[str, dict[str, Any], Any]:
     """Return the environment with PettingZoo's wrappers, as `ChineseTenAEC` describes it.
 
     Arguments: ``variant="mainland"``, ``num_players=None`` (the smallest count of the variant),
     ``render_mode=None``, ``reward="net"``, ``match="deal"``, ``target=None`` (that of the kind of
     match), ``capture="card"``, and the other switches of `make_rules`.
     """
-    raw = raw_env(**arguments)
+    raw = raw_env(*arguments, **named)
     penalty = illegal_action_reward(raw.rules, raw.reward)
     wrapped: Any = wrappers.TerminateIllegalWrapper(raw, illegal_reward=penalty)
     wrapped = wrappers.AssertOutOfBoundsWrapper(wrapped)

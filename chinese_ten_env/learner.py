@@ -29,6 +29,9 @@ from chinese_ten_env.rewards import illegal_action_reward, potential, reward_num
 from chinese_ten_env.rules import Rules
 from chinese_ten_env.streams import GameStreams
 
+_ENOUGH_TO_SHARE = 128
+"""Games that are worth dividing among threads when they begin."""
+
 Indices = npt.NDArray[np.int64]
 
 
@@ -220,10 +223,14 @@ class LearnerGames:
         """Begin some games [n], up to the learner's first decision; a deal as of `parse_deal`."""
         if dealers is None:
             dealers = self._drawn[: len(indices)]
-        if decks is None:
+        if decks is not None:
+            begin_batch_with_decks(self.games, indices, dealers, decks)
+        elif self._threads == 1 or len(indices) < _ENOUGH_TO_SHARE:
             begin_batch(self.games, indices, dealers)
         else:
-            begin_batch_with_decks(self.games, indices, dealers, decks)
+            parts = np.array_split(indices, self._threads)
+            shares = np.array_split(dealers, self._threads)
+            list(self._workers.map(begin_batch, [self.games] * self._threads, parts, shares))
         self._paid[indices] = 0.0
         self._forfeited[indices] = False
         if self.everybody:
@@ -315,14 +322,16 @@ class LearnerGames:
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe, self.games, self.seats, self._views, self._rows, out, masks)
-        masks[self._forfeited] = 0
+        if self._forfeited.any():
+            masks[self._forfeited] = 0
 
     def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
         """Write the learner's observations as bitboards, uint64 [B, F], and masks [B, 52]."""
         if self.everybody:
             self.seats[:] = self.games["player"]
         self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
-        masks[self._forfeited] = 0
+        if self._forfeited.any():
+            masks[self._forfeited] = 0
 
     def observe_some(self, indices: Indices, packed: bool = False) -> npt.NDArray[Any]:
         """Return the learner's observations of some games [n], int8 [n, F, 52] or uint64 [n, F]."""
@@ -330,16 +339,20 @@ class LearnerGames:
 
     # --- threads ----------------------------------------------------------------------------
 
+    @property
+    def _workers(self) -> ThreadPoolExecutor:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self._threads)
+        return self._executor
+
     def _in_parallel(self, run: Any, *arguments: Any) -> None:
         """Run a kernel over all games, a piece for each thread; lists hold an item for each."""
         if self._threads == 1:
             run(*[a[0] if a.__class__ is list else a for a in arguments], 0, self.size)
             return
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self._threads)
         edges = np.linspace(0, self.size, self._threads + 1).astype(np.int64)
         pieces = [
-            self._executor.submit(
+            self._workers.submit(
                 partial(run, *(a[thread] if isinstance(a, list) else a for a in arguments)),
                 int(edges[thread]),
                 int(edges[thread + 1]),

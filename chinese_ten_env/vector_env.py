@@ -113,6 +113,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         self._seeded = np.zeros(num_envs, dtype=np.bool_)
         self._over = np.ones(num_envs, dtype=np.bool_)  # no game is running before the first reset
         self._started = False
+        self._present: npt.NDArray[np.bool_] | None = None
         self._buffers: tuple[npt.NDArray[Any], npt.NDArray[np.int8]] | None = None
 
     # --- Gymnasium's calls ------------------------------------------------------------------
@@ -159,7 +160,8 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
             )
         self._started = False  # unless all goes well
         rewards, over, _ = self._learner.play(cards.astype(np.int64, copy=False))
-        rewards *= self.reward_scale
+        if self.reward_scale != 1.0:
+            rewards *= self.reward_scale
         infos: dict[str, Any] = {}
         # `over` is the caller's, who may keep or change it.
         self._over = over.copy()
@@ -176,7 +178,7 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
                 self._over[begin] = False
         else:
             begin = np.empty(0, dtype=np.int64)
-        changes = self._learner.changes.copy() if self._learner.everybody else None
+        changes = self._learner.changes * self.reward_scale if self._learner.everybody else None
         if len(begin):
             self._learner.begin(begin)
         self._started = True
@@ -276,9 +278,10 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> dict[str, Any]:
         infos: dict[str, Any] = {"action_mask": masks, "seat": self._learner.seats.copy()}
         if changes is not None:
-            infos["rewards"] = changes * self.reward_scale
-        present = {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in infos}
-        return infos | present
+            infos["rewards"] = changes
+        if self.copy or self._present is None:
+            self._present = np.ones(self.num_envs, dtype=np.bool_)
+        return infos | {f"_{name}": self._present for name in infos}
 
     def _final_infos(self, ended: Indices) -> dict[str, Any]:
         """Return the last observations and infos of the games [n] that have just ended."""

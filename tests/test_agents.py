@@ -24,7 +24,7 @@ from agents.common import Run, masked_choice, write_json, write_whole
 ROOT = Path(train.__file__).parent
 SMALL = ["--total-steps", "1024", "--num-envs", "16", "--num-steps", "32", "--minibatch", "256"]
 SMALL += ["--width", "8", "--context", "16", "--imitate", "2000", "--evaluation-deals", "4"]
-SMALL += ["--snapshot-every", "512", "--deals", "6"]
+SMALL += ["--snapshot-every", "512", "--deals", "6", "--improve", "0.001", "--lesson-deals", "4"]
 
 
 def fit(folder: Path, *more: str) -> int:
@@ -78,8 +78,9 @@ def test_a_run_folder_says_what_was_done(finished: Path) -> None:
     assert {"numpy", "numba", "torch", "sb3-contrib"} <= set(run.header["versions"])
     assert run.header["config"]["width"] == 8
     lines = run.metrics()
-    assert [line["steps"] for line in lines] == [512, 1024]
-    assert {"entropy", "explained_variance", "steps_per_s", "approx_kl"} <= set(lines[0])
+    assert [line["steps"] for line in lines if line["steps"]] == [512, 1024]
+    assert {"lesson_decisions", "lesson_loss", "net_greedy"} <= set(lines[0])
+    assert {"entropy", "explained_variance", "steps_per_s", "approx_kl"} <= set(lines[-1])
     assert {"net_greedy", "half_width_greedy", "net_random"} <= set(lines[-1])
     rows = json.loads((finished / "evaluation.json").read_text())
     assert [row["against"] for row in rows] == ["greedy", "random"]
@@ -175,6 +176,7 @@ def test_a_complete_run_is_not_resumed_nor_overwritten(
     [
         ["--variant", "taiwan", "--num-players", "3"],
         ["--minibatch", "100"],
+        ["--improve", "1"],
         ["--variant", "all", "--name", "x"],
         ["--weight-greedy", "0.9", "--weight-self", "0.9"],
     ],
@@ -235,7 +237,7 @@ def test_a_stopped_run_goes_on_where_it_was(
     assert train.main(["resume", str(folder), "--deals", "4"]) == 0
     run = Run.open(folder)
     assert run.status == {**run.status, "state": "complete", "steps": steps + 1024}
-    counted = [line["steps"] for line in run.metrics()]
+    counted = [line["steps"] for line in run.metrics() if line["steps"]]
     assert counted == list(range(512, steps + 1025, 512))  # no rollout is lost or counted twice
     assert callable(ct.make_policy(str(folder)))
 

@@ -401,7 +401,7 @@ def test_public_names_exist() -> None:
 
 TRAINING = (
     "--total-steps 2048 --num-envs 64 --num-steps 16 --minibatch 1024 --epochs 1 "
-    "--imitate 0 --evaluation-deals 20 --deals 20"
+    "--imitate 0 --improve 0.001 --lesson-deals 8 --evaluation-deals 20 --deals 20"
 )
 """Of the notebook when the tests run it: long enough to see that everything works."""
 
