@@ -80,7 +80,7 @@ class Config:
     """Share of opponents that are the learner itself; its past selves have the rest."""
     imitate: int = 300_000
     """Decisions of the greedy policy to imitate first; 0 for none."""
-    improve: float = 0.4
+    improve: float = 0.5
     """Share of the minutes in which to learn from playing out every card; 0 for none."""
     worlds: int = 8
     """Deals in which each card is played out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 import gymnasium
@@ -15,6 +16,8 @@ from pettingzoo.utils import wrappers
 from chinese_ten_env.bits import EMPTY, ONE, U64
 from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.engine import (
+    GAME,
+    NOBODY,
     OVER,
     IllegalActionError,
     begin_batch,
@@ -26,7 +29,7 @@ from chinese_ten_env.engine import (
     points,
     seed_array,
 )
-from chinese_ten_env.jit import kernel
+from chinese_ten_env.jit import entry_point, kernel
 from chinese_ten_env.observation import (
     NUM_FEATURES,
     OBSERVATION_SHAPE,
@@ -52,29 +55,49 @@ STATE_SHAPE = (MAX_PLAYERS + HAND_CARDS + NUM_FEATURES, NUM_CARDS)
 """Of `state`: all hands, the stock card by card, and the observation of seat 0."""
 
 
+_DRAWN = (None, np.full(1, NOBODY, dtype=np.int64))  # the deal of a reset without options
+_INT8 = np.dtype(np.int8)
+_SEEN_SHAPE = (NUM_FEATURES + 1, NUM_CARDS)  # an observation and its mask
+_OBSERVATION = slice(0, NUM_FEATURES)
 _ILLEGAL = -1
 _OVER, _PAID = 16, 32  # added to the player on turn
 
 
-@kernel
-def _step(games: Any, card: int, reward: int, payments: Any) -> int:
-    """Play a card in games[0] if it is legal and tell in one number what came of it.
+_ROWS = NUM_FEATURES + 1
+_SCRATCH = _ROWS + 2 * MAX_PLAYERS  # 64-bit words: rows of an observation, and payments
 
-    ``payments[0]`` [P] are the potentials of the players before and after, ``payments[1]`` [P]
-    become their changes.
+
+@kernel
+def _step(games: Any, card: int, reward: int, scratch: Any, out: Any) -> int:
+    """Play a card in games[0] if it is legal, observe, and tell in one number what came of it.
+
+    The payments in `scratch`, float64 [2, 4], hold the potential of each player, and become their
+    changes in the second row. `out` becomes what the player on turn sees, as by `observe_game`:
+    it is asked for next, and a call from Python costs more than all that is done here.
     """
     game = games[0]
     if card < 0 or game.legal & (ONE << U64(card)) == EMPTY:
         return _ILLEGAL
     play_card(game, card)
     result = game.player + (_OVER if game.phase == OVER else 0)
-    for player in range(payments.shape[1]):
+    payments = scratch[_ROWS:].view(np.float64)
+    for player in range(game.num_players):
         value = potential(game, player, reward)
-        change = value - payments[0, player]
-        payments[0, player], payments[1, player] = value, change
+        change = value - payments[player]
+        payments[player], payments[MAX_PLAYERS + player] = value, change
         if change != 0.0:
             result |= _PAID
+    observe_game(games, game.player, scratch[:_ROWS], out)
     return result
+
+
+@cache
+def _entry_points() -> tuple[Any, Any]:
+    """Return the machine code of `_step` and `observe_game` for the arrays of an environment."""
+    games, scratch = np.empty(2, dtype=GAME), np.empty(_SCRATCH, dtype=np.uint64)
+    out = np.empty(_SEEN_SHAPE, dtype=_INT8)
+    step = entry_point(_step, games, 0, 0, scratch, out)
+    return step, entry_point(observe_game, games, 0, scratch[:_ROWS], out)
 
 
 @kernel
@@ -150,8 +173,9 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self.action_spaces = {agent: spaces.Discrete(NUM_CARDS) for agent in self.possible_agents}
         self.state_space = spaces.Box(0, 1, STATE_SHAPE, np.int8)
         self._games = blank_games(self.rules, 2)  # the game, and scratch for views of it
-        self._rows = np.zeros(NUM_FEATURES + 1, dtype=np.uint64)  # scratch
-        self._payments = np.zeros((2, self.rules.num_players))
+        self._scratch = np.zeros(_SCRATCH, dtype=np.uint64)
+        self._seen: npt.NDArray[np.int8] | None = None
+        """What the agent on turn sees, from the last step, until it is asked for."""
         self._paying = False  # whether the last step paid anything
         self._seeded = False
         self._closed = False
@@ -168,7 +192,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         """Begin a game; ValueError names a bad seed, deck or dealer."""
         self._check_open()
         game = self._games[:1]
-        decks, dealers = parse_deal(game, ONLY, *deal_options(options))
+        decks, dealers = parse_deal(game, ONLY, *deal_options(options)) if options else _DRAWN
         if seed is not None or not self._seeded:
             game["rng"] = seed_array(random_seed() if seed is None else seed, 1)
             self._seeded = True
@@ -176,7 +200,8 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
             begin_batch(game, ONLY, dealers)
         else:
             begin_batch_with_decks(game, ONLY, dealers, decks)
-        self._payments[:] = 0
+        self._scratch[:] = 0
+        self._seen = None
         self._paying = False
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -188,14 +213,32 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return what an agent sees, at any time and freshly made; has no side effect."""
-        if not self._seeded:
-            self._check_running()
-        out = np.empty((NUM_FEATURES + 1, NUM_CARDS), dtype=np.int8)
-        observe_game(self._games, self._seats[agent], self._rows, out)
-        observation, mask = out[:NUM_FEATURES], out[NUM_FEATURES]
+        if self._seen is not None and agent == self.agent_selection:
+            out, self._seen = self._seen, None
+        else:
+            if not self._seeded:
+                self._check_running()
+            out = np.empty(_SEEN_SHAPE, _INT8)
+            _, observe = _entry_points()
+            observe(self._games, self._seats[agent], self._scratch[:_ROWS], out)
         if self.terminations.get(agent, True):
-            mask[:] = 0  # after an illegal action the game has ended in the middle of a turn
-        return {"observation": observation, "action_mask": mask}
+            out[NUM_FEATURES] = 0  # an illegal action has ended the game in the middle of a turn
+        return {"observation": out[_OBSERVATION], "action_mask": out[NUM_FEATURES]}
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Return observation, reward since its last action, ends and infos of the agent on turn."""
+        agent, seen = self.agent_selection, self._seen
+        if not observe or seen is None or self.terminations[agent]:
+            return super().last(observe)
+        # The usual case, without the detour over `observe`.
+        self._seen = None
+        return (
+            {"observation": seen[_OBSERVATION], "action_mask": seen[NUM_FEATURES]},
+            self._cumulative_rewards[agent],
+            False,
+            False,
+            self.infos[agent],
+        )
 
     def state(self) -> npt.NDArray[np.int8]:
         """Return everything, hidden cards included, int8 [S, 52]."""
@@ -203,14 +246,15 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         hidden = MAX_PLAYERS + HAND_CARDS
         out = np.empty((STATE_SHAPE[0] + 1, NUM_CARDS), dtype=np.int8)
         _write_state(self._games, np.empty(hidden, dtype=np.uint64), out)
-        observe_game(self._games, 0, self._rows, out[hidden:])
+        observe_game(self._games, 0, self._scratch[:_ROWS], out[hidden:])
         return out[:-1]
 
     def step(self, action: Any) -> None:
         """Play the action of the agent on turn; a dead agent's is None."""
-        self._check_running()
+        if self._closed or not self._seeded:
+            self._check_running()
         agent = self.agent_selection
-        if self.terminations[agent] or self.truncations[agent]:
+        if self.terminations[agent]:
             self._was_dead_step(action)
             return
         try:
@@ -221,13 +265,16 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
             ) from None
         if not 0 <= card < NUM_CARDS:
             card = -1  # a kernel takes no integer of more than 64 bits
-        result = _step(self._games, card, self._reward, self._payments)
+        out = np.empty(_SEEN_SHAPE, _INT8)
+        step, _ = _entry_points()
+        result = step(self._games, card, self._reward, self._scratch, out)
         if result == _ILLEGAL:
             raise IllegalActionError(illegal_action(action, int(self._games["legal"][0])))
+        self._seen = out
         self._cumulative_rewards[agent] = 0.0
         if result & _PAID:
-            changes = self._payments[1].tolist()
-            self.rewards = dict(zip(self.possible_agents, changes, strict=True))
+            changes = self._scratch[_ROWS + MAX_PLAYERS :].view(np.float64).tolist()
+            self.rewards = dict(zip(self.possible_agents, changes, strict=False))
             self._accumulate_rewards()
             self._paying = True
         elif self._paying:
@@ -236,6 +283,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self.agent_selection = self.possible_agents[result % _OVER]
         if result & _OVER:
             self.terminations = dict.fromkeys(self.agents, True)
+            self._seen = None  # the agents that are asked next are others
             self._deads_step_first()
 
     def render(self) -> str | None:

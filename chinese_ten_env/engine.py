@@ -36,7 +36,7 @@ from chinese_ten_env.cards import (
     card_names,
     parse_card,
 )
-from chinese_ten_env.jit import kernel
+from chinese_ten_env.jit import inlined_kernel, kernel
 from chinese_ten_env.rules import CHOICES, HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS, Rules
 
 POINT_BITS = 6
@@ -241,7 +241,7 @@ def begin_match(game: Any, dealer: int) -> None:
 # --- playing --------------------------------------------------------------------------------
 
 
-@kernel
+@inlined_kernel
 def ask_for_play(game: Any, player: int) -> None:
     """Give the turn to a player who holds cards."""
     game.player = player
@@ -254,7 +254,7 @@ def ask_for_play(game: Any, player: int) -> None:
             game.legal = able
 
 
-@kernel
+@inlined_kernel
 def place(game: Any, card: int, phase: int) -> bool:
     """Capture with `card` or lay it down. False if its player must first choose a target."""
     bit, targets = ONE << U64(card), game.table & PARTNERS[card]
@@ -265,7 +265,7 @@ def place(game: Any, card: int, phase: int) -> bool:
     return True
 
 
-@kernel
+@inlined_kernel
 def resolve(game: Any, bit: np.uint64, targets: np.uint64) -> None:
     """Let a card take its targets, or lay it down where there are none."""
     # Whether a card captures is a coin toss: a selected value, not a branch that the processor
@@ -277,18 +277,12 @@ def resolve(game: Any, bit: np.uint64, targets: np.uint64) -> None:
         game.levier = game.player
 
 
-@kernel
-def flip(game: Any) -> None:
-    """Turn the top card of the stock and resolve it; then the turn ends."""
-    card = game.deck[_STOCK + game.turn]
-    game.last_flipped = card
-    if place(game, card, TAKE_WITH_STOCK):
-        end_turn(game)
-
-
-@kernel
+@inlined_kernel
 def play_card(game: Any, card: int) -> None:
-    """Apply an action: a card of the hand, or a target on the table. Trusts that it is legal."""
+    """Apply an action: a card of the hand, or a target on the table. Trusts that it is legal.
+
+    A turn is a hand card, a stock card and its end; it goes on from where a choice interrupted it.
+    """
     bit = ONE << U64(card)
     phase = game.phase
     if phase == PLAY:
@@ -297,19 +291,21 @@ def play_card(game: Any, card: int) -> None:
         game.hand_sizes[player] -= 1
         game.played[player] |= bit
         game.last_played = card
-        if place(game, card, TAKE_WITH_HAND):
-            flip(game)
+        if not place(game, card, TAKE_WITH_HAND):
+            return
     else:
         pending = game.pending
         game.pending = EMPTY
         resolve(game, pending, bit)
-        if phase == TAKE_WITH_HAND:
-            flip(game)
-        else:
-            end_turn(game)
+    if phase != TAKE_WITH_STOCK:
+        flipped = game.deck[_STOCK + game.turn]
+        game.last_flipped = flipped
+        if not place(game, flipped, TAKE_WITH_STOCK):
+            return
+    end_turn(game)
 
 
-@kernel
+@inlined_kernel
 def end_turn(game: Any) -> None:
     """Pass the turn on, or end the deal."""
     if game.sweep_reverses and game.table == EMPTY:

@@ -135,15 +135,39 @@ def _interpreted(function: _Function) -> _Function:
     return run  # type: ignore[return-value]  # called alike
 
 
+def _compiled(function: _Function, **options: bool) -> _Function:
+    if numba.config.DISABLE_JIT:
+        return _interpreted(function)
+    dispatcher = numba.njit(function, nogil=True, error_model="numpy", **options)
+    if cache_folder() is not None:
+        dispatcher._cache = _KernelCache(function)
+    return dispatcher
+
+
 def kernel(function: _Function) -> _Function:
     """Compile a function at its first call, or load it from the cache; it runs without the GIL.
 
     Kernels trust their input: indices are unchecked, so a caller checks first. With
     ``NUMBA_DISABLE_JIT=1`` Python itself runs it.
     """
+    return _compiled(function)
+
+
+def inlined_kernel(function: _Function) -> _Function:
+    """Compile a function as `kernel` does, and into its callers: for the steps of every turn."""
+    return _compiled(function, forceinline=True)
+
+
+def entry_point(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
+    """Return a kernel's machine code for arguments of exactly the types of the examples.
+
+    A call of it does not look at the types again, which costs as much as playing ten cards; so it
+    may be given nothing else. For code that calls a kernel for every single decision.
+    """
     if numba.config.DISABLE_JIT:
-        return _interpreted(function)
-    dispatcher = numba.njit(function, nogil=True, error_model="numpy")
-    if cache_folder() is not None:
-        dispatcher._cache = _KernelCache(function)
-    return dispatcher
+        return function
+    dispatcher: Any = function
+    signature = tuple(numba.typeof(example) for example in examples)
+    dispatcher.compile(signature)
+    compiled: Callable[..., Any] = dispatcher.overloads[signature].entry_point
+    return compiled

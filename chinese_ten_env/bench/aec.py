@@ -60,7 +60,8 @@ class Floor(AECEnv[str, dict[str, Any], Any]):
         self.possible_agents = ["player_0", "player_1"]
         self._seen = {
             "observation": np.zeros(OBSERVATION_SHAPE, dtype=np.int8),
-            "action_mask": np.arange(NUM_CARDS, dtype=np.int8) % 5 == 0,  # about a hand
+            # About a hand. Of the type of ours: NumPy searches bool faster.
+            "action_mask": (np.arange(NUM_CARDS) % 5 == 0).astype(np.int8),
         }
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
