@@ -230,7 +230,13 @@ class LearnerGames:
         else:
             parts = np.array_split(indices, self._threads)
             shares = np.array_split(dealers, self._threads)
-            list(self._workers.map(begin_batch, [self.games] * self._threads, parts, shares))
+            others = [
+                self._workers.submit(begin_batch, self.games, part, share)
+                for part, share in zip(parts[1:], shares[1:], strict=True)
+            ]
+            begin_batch(self.games, parts[0], shares[0])
+            for other in others:
+                other.result()
         self._paid[indices] = 0.0
         self._forfeited[indices] = False
         if self.everybody:
@@ -342,7 +348,7 @@ class LearnerGames:
     @property
     def _workers(self) -> ThreadPoolExecutor:
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(self._threads)
+            self._executor = ThreadPoolExecutor(self._threads - 1)
         return self._executor
 
     def _in_parallel(self, run: Any, *arguments: Any) -> None:
@@ -352,15 +358,18 @@ class LearnerGames:
             return
         edges = np.linspace(0, self.size, self._threads + 1).astype(np.int64)
         pieces = [
-            self._workers.submit(
-                partial(run, *(a[thread] if isinstance(a, list) else a for a in arguments)),
+            partial(
+                run,
+                *(a[thread] if isinstance(a, list) else a for a in arguments),
                 int(edges[thread]),
                 int(edges[thread + 1]),
             )
             for thread in range(self._threads)
         ]
-        for piece in pieces:
-            piece.result()
+        others = [self._workers.submit(piece) for piece in pieces[1:]]
+        pieces[0]()  # this thread would only wait
+        for other in others:
+            other.result()
 
     def close(self) -> None:
         """Stop the threads."""
