@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from numba.core import caching
+from numba.core.runtime import rtsys
 
 _PACKAGE = Path(__file__).resolve().parent
 _KEPT = 8
@@ -113,6 +114,13 @@ class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba
 
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
     _impl_class = _CacheImpl
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        # Numba would first load all that it compiles with, SciPy too where it is installed: half a
+        # second at the start of every process. Code from the cache needs only Numba's runtime.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target_context)
 
 
 def _with_attributes(value: Any) -> Any:
