@@ -453,8 +453,8 @@ def improve(progress: Progress, stopwatch: Stopwatch) -> None:
     rng = np.random.default_rng([run.seed, 2, int(stopwatch.seconds)])
     bar = ProgressBar(f"{run.folder.name}: playing out")
     lessons: deque[Lesson] = deque(maxlen=config.lessons_kept)
-    while stopwatch.seconds < limit:
-        done = stopwatch.seconds / limit
+    while not lessons or stopwatch.seconds < limit:
+        done = min(1.0, stopwatch.seconds / limit)
         optimizer.param_groups[0]["lr"] = config.lesson_rate * (1.0 - 0.9 * done)
         lessons.append(make_lesson(run.rules, network, config.lesson_deals, config.worlds, rng))
         for _ in range(config.lesson_steps):
@@ -465,7 +465,7 @@ def improve(progress: Progress, stopwatch: Stopwatch) -> None:
                 torch.autograd.backward(loss)
                 nn.utils.clip_grad_norm_(network.parameters(), 1.0)
                 optimizer.step()
-        progress.record_lesson(len(lessons[-1].rows), float(loss))
+        progress.record_lesson(len(lessons[-1].rows), loss.item())
         bar.say(progress.standing)
         bar.move(min(1.0, stopwatch.seconds / limit))
     bar.close()
@@ -711,7 +711,7 @@ def fit(run: Run, config: Config) -> None:
         if not begun and config.imitate > 0:
             imitate(run, config, progress.network)
             save(progress)
-        if model.num_timesteps == 0:
+        if model.num_timesteps == 0 and config.improve > 0:
             improve(progress, model.stopwatch)
             save(progress)
         model.learn(

@@ -132,7 +132,7 @@ POSITIONS = {
         "9C",
     ),
     "takes the red ace, not the black one": (
-        "hands KS / 3C JC | table AC AH | stock 4C 4H 8C | pending 9D from hand",
+        "hands KS / 3C JC | table AC AH | stock 4C 4H 8C 8D | pending 9D from hand",
         "AH",
     ),
     "captures with the red nine, not the black one": (
@@ -166,12 +166,12 @@ def test_r7_greedy_takes_three_with_the_fourth_king() -> None:
 
 
 def test_r1_greedy_knows_the_points_of_the_variant() -> None:
-    line = "hands KS {} / 3C JC {} | table AC AH AS | stock 4C 4H 8C | pending 9D from hand"
-    two = line.format("", "")
+    line = "hands KS {} / 3C JC {} | table AC AH AS | stock 4C 4H 8C 8D {} | pending 9D from hand"
+    two = line.format("", "", "")
     assert answer(two) == "AH"
     assert answer(two, "gob_dum_gob_dang") == "AS"
     assert answer(two, "taiwan_low_aces") == "AS"
-    four = line.format("/ 2D", "/ 3D")
+    four = line.format("/ 2D", "/ 3D", "QC QD")
     assert answer(four, "mainland", 4) == "AC"
     assert answer(four, "taiwan", 4) == "AS"
 
