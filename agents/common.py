@@ -326,19 +326,27 @@ def draw_curve(run: Run, opponents: Sequence[str]) -> None:
     from matplotlib.figure import Figure
 
     lines = [line for line in run.metrics() if f"net_{opponents[0]}" in line]
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
+    # Where it began is told in words: on the scale of that, what is learned later would not show.
+    first, lines = lines[0], lines[1:] or lines
     minutes = np.array([line["seconds"] for line in lines]) / 60
-    for opponent in opponents:
+    figure = Figure(figsize=(7, 2.6 * len(opponents)), layout="constrained")
+    panels = figure.subplots(len(opponents), sharex=True, squeeze=False)[:, 0]
+    # A panel for each: on one scale, what is won against the stronger would not show.
+    for axes, opponent in zip(panels, opponents, strict=True):
         net = np.array([line[f"net_{opponent}"] for line in lines])
         half = np.array([line[f"half_width_{opponent}"] for line in lines])
-        (drawn,) = axes.plot(minutes, net, label=f"against {opponent}")
-        axes.fill_between(minutes, net - half, net + half, color=drawn.get_color(), alpha=0.2, lw=0)
-    axes.axhline(0, color="0.4", lw=0.8)
-    axes.set_xlabel("minutes of training")
-    axes.set_ylabel("net points a deal, 95 % interval")
+        axes.plot(minutes, net, marker=".")
+        axes.fill_between(minutes, net - half, net + half, alpha=0.2, lw=0)
+        axes.axhline(0, color="0.4", lw=0.8)
+        axes.set_ylabel(f"against {opponent}")
+        began = f"before learning {first[f'net_{opponent}']:+.1f}"
+        axes.text(0.99, 0.04, began, transform=axes.transAxes, ha="right", color="0.3")
+        axes.grid(alpha=0.3)
+    panels[-1].set_xlabel("minutes of training")
     rules = run.rules
-    axes.set_title(f"{run.agent}: {rules.variant}, {rules.num_players} players, seed {run.seed}")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    figure.suptitle(
+        f"{run.agent}: {rules.variant}, {rules.num_players} players, seed {run.seed}\n"
+        "net points a deal, 95 % interval",
+        fontsize="medium",
+    )
     write_whole(run.folder / "curve.png", lambda new: figure.savefig(new, dpi=150))

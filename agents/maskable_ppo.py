@@ -581,6 +581,12 @@ class Progress(BaseCallback):
         self.bar.say(f"{rate:,.0f} decisions/s, {self.standing}")
         self.bar.move(self.done)
 
+    def record_start(self) -> None:
+        """Write down how the network plays before it has learned anything."""
+        line = {"steps": 0.0, "seconds": round(self.model.stopwatch.seconds, 3)} | self.measure()
+        self.run.add_metrics({name: float(value) for name, value in line.items()})
+        self.next_evaluation = 0.0
+
     def record_lesson(self, decisions: int, loss: float) -> None:
         """Write down what a lesson gave, and save it from time to time."""
         seconds = self.model.stopwatch.seconds
@@ -708,6 +714,8 @@ def fit(run: Run, config: Config) -> None:
     model.stopwatch, model.config = Stopwatch(status["seconds"]), config
     try:
         progress.model = model
+        if not begun:
+            progress.record_start()
         if not begun and config.imitate > 0:
             imitate(run, config, progress.network)
             save(progress)

@@ -79,7 +79,8 @@ def test_a_run_folder_says_what_was_done(finished: Path) -> None:
     assert run.header["config"]["width"] == 8
     lines = run.metrics()
     assert [line["steps"] for line in lines if line["steps"]] == [512, 1024]
-    assert {"lesson_decisions", "lesson_loss", "net_greedy"} <= set(lines[0])
+    assert {"net_greedy", "net_random"} <= set(lines[0])  # before learning
+    assert {"lesson_decisions", "lesson_loss", "net_greedy"} <= set(lines[1])
     assert {"entropy", "explained_variance", "steps_per_s", "approx_kl"} <= set(lines[-1])
     assert {"net_greedy", "half_width_greedy", "net_random"} <= set(lines[-1])
     rows = json.loads((finished / "evaluation.json").read_text())
