@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import cache
 from typing import Any
 
 import gymnasium
@@ -91,7 +90,6 @@ def _step(games: Any, card: int, reward: int, scratch: Any, out: Any) -> int:
     return result
 
 
-@cache
 def _entry_points() -> tuple[Any, Any]:
     """Return the machine code of `_step` and `observe_game` for the arrays of an environment."""
     games, scratch = np.empty(2, dtype=GAME), np.empty(_SCRATCH, dtype=np.uint64)
@@ -145,6 +143,10 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     metadata = METADATA
 
+    # The machine code, found at the first reset; of the class, so that no copy of a game holds it.
+    _run_step: Any = None
+    _run_observe: Any = None
+
     def __init__(
         self,
         variant: str = "mainland",
@@ -179,6 +181,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self._paying = False  # whether the last step paid anything
         self._seeded = False
         self._closed = False
+        self._open = False  # whether a step may be taken
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the space of `observe`, the same object at each call."""
@@ -203,6 +206,11 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self._scratch[:] = 0
         self._seen = None
         self._paying = False
+        self._open = True
+        if self._run_step is None:
+            step, observe = _entry_points()
+            ChineseTenAEC._run_step = staticmethod(step)
+            ChineseTenAEC._run_observe = staticmethod(observe)
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -219,8 +227,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
             if not self._seeded:
                 self._check_running()
             out = np.empty(_SEEN_SHAPE, _INT8)
-            _, observe = _entry_points()
-            observe(self._games, self._seats[agent], self._scratch[:_ROWS], out)
+            self._run_observe(self._games, self._seats[agent], self._scratch[:_ROWS], out)
         if self.terminations.get(agent, True):
             out[NUM_FEATURES] = 0  # an illegal action has ended the game in the middle of a turn
         return {"observation": out[_OBSERVATION], "action_mask": out[NUM_FEATURES]}
@@ -251,7 +258,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def step(self, action: Any) -> None:
         """Play the action of the agent on turn; a dead agent's is None."""
-        if self._closed or not self._seeded:
+        if not self._open:
             self._check_running()
         agent = self.agent_selection
         if self.terminations[agent]:
@@ -266,8 +273,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         if not 0 <= card < NUM_CARDS:
             card = -1  # a kernel takes no integer of more than 64 bits
         out = np.empty(_SEEN_SHAPE, _INT8)
-        step, _ = _entry_points()
-        result = step(self._games, card, self._reward, self._scratch, out)
+        result = self._run_step(self._games, card, self._reward, self._scratch, out)
         if result == _ILLEGAL:
             raise IllegalActionError(illegal_action(action, int(self._games["legal"][0])))
         self._seen = out
@@ -296,7 +302,7 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
 
     def close(self) -> None:
         """Close the environment: it can be neither reset nor stepped any more."""
-        self._closed = True
+        self._closed, self._open = True, False
 
     def _check_open(self) -> None:
         if self._closed:
