@@ -29,6 +29,9 @@ from chinese_ten_env.rewards import illegal_action_reward, potential, reward_num
 from chinese_ten_env.rules import Rules
 from chinese_ten_env.streams import GameStreams
 
+_BLOCK = 256
+"""Games that fit into a core's cache together."""
+
 _ENOUGH_TO_SHARE = 128
 """Games that are worth dividing among threads when they begin."""
 
@@ -132,11 +135,46 @@ def _collect(
 
 
 @kernel
-def _observe(
-    games: Any, seats: Any, views: Any, rows: Any, out: Any, masks: Any, start: int, stop: int
+def _play_and_collect(
+    games: Any,
+    seats: Any,
+    actions: Any,
+    forfeited: Any,
+    illegal: Any,
+    reward: int,
+    paid: Any,
+    changes: Any,
+    rewards: Any,
+    over: Any,
+    start: int,
+    stop: int,
 ) -> None:
-    """Write observations [B, F, 52] and masks [B, 52]; `views` [1] and `rows` [F] are scratch."""
+    """Play and collect where nobody else plays in between, in blocks that stay in the cache."""
+    for first in range(start, stop, _BLOCK):
+        last = min(first + _BLOCK, stop)
+        _play_legal(games, actions, forfeited, illegal, first, last)
+        _collect(games, seats, True, reward, paid, changes, rewards, over, first, last)
+
+
+@kernel
+def _observe(
+    games: Any,
+    seats: Any,
+    everybody: bool,
+    views: Any,
+    rows: Any,
+    out: Any,
+    masks: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Write observations [B, F, 52] and masks [B, 52]; `views` [1] and `rows` [F] are scratch.
+
+    With `everybody`, `seats` become the seats on turn.
+    """
     for index in range(start, stop):
+        if everybody:
+            seats[index] = games[index].player
         write_view(games, index, seats[index], views, 0)
         observe_view(views[0], rows)
         write_rows(rows, out, index * NUM_FEATURES * NUM_CARDS)
@@ -145,10 +183,19 @@ def _observe(
 
 @kernel
 def _observe_packed(
-    games: Any, seats: Any, views: Any, out: Any, masks: Any, start: int, stop: int
+    games: Any,
+    seats: Any,
+    everybody: bool,
+    views: Any,
+    out: Any,
+    masks: Any,
+    start: int,
+    stop: int,
 ) -> None:
-    """Write observations as bitboards [B, F] and masks [B, 52]."""
+    """Write observations as bitboards [B, F] and masks [B, 52]; else as `_observe`."""
     for index in range(start, stop):
+        if everybody:
+            seats[index] = games[index].player
         write_view(games, index, seats[index], views, 0)
         observe_view(views[0], out[index])
         write_row(masks, index * NUM_CARDS, views[0].legal, True)
@@ -280,24 +327,22 @@ class LearnerGames:
         rewards = np.empty(self.size)
         over = np.empty(self.size, dtype=np.bool_)
         illegal = np.empty(self.size, dtype=np.bool_)
-        self._in_parallel(_play_legal, self.games, actions, self._forfeited, illegal)
-        self._forfeited |= illegal
-        self._let_opponents_play()
-        self._in_parallel(
-            _collect,
-            self.games,
-            self.seats,
-            self.everybody,
-            self._reward,
-            self._paid,
-            self.changes,
-            rewards,
-            over,
-        )
+        payment = (self._reward, self._paid, self.changes, rewards, over)
+        games, seats, forfeited = self.games, self.seats, self._forfeited
+        if self.everybody:
+            self._in_parallel(
+                _play_and_collect, games, seats, actions, forfeited, illegal, *payment
+            )
+            forfeited |= illegal
+        else:
+            self._in_parallel(_play_legal, games, actions, forfeited, illegal)
+            forfeited |= illegal
+            self._let_opponents_play()
+            self._in_parallel(_collect, games, seats, False, *payment)
         if illegal.any():
             rewards[illegal] = self.penalty
             self.changes[illegal, self.seats[illegal]] = self.penalty
-        over |= self._forfeited
+        over |= forfeited
         return rewards, over, illegal
 
     def _let_opponents_play(self) -> None:
@@ -325,17 +370,16 @@ class LearnerGames:
 
     def observe(self, out: npt.NDArray[np.int8], masks: npt.NDArray[np.int8]) -> None:
         """Write the learner's observations to `out`, int8 [B, F, 52], and masks, int8 [B, 52]."""
-        if self.everybody:
-            self.seats[:] = self.games["player"]
-        self._in_parallel(_observe, self.games, self.seats, self._views, self._rows, out, masks)
+        scratch = (self._views, self._rows)
+        self._in_parallel(_observe, self.games, self.seats, self.everybody, *scratch, out, masks)
         if self._forfeited.any():
             masks[self._forfeited] = 0
 
     def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
         """Write the learner's observations as bitboards, uint64 [B, F], and masks [B, 52]."""
-        if self.everybody:
-            self.seats[:] = self.games["player"]
-        self._in_parallel(_observe_packed, self.games, self.seats, self._views, out, masks)
+        self._in_parallel(
+            _observe_packed, self.games, self.seats, self.everybody, self._views, out, masks
+        )
         if self._forfeited.any():
             masks[self._forfeited] = 0
 
