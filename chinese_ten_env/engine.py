@@ -22,7 +22,6 @@ from chinese_ten_env.bits import (
     draw,
     mix,
     pick,
-    popcount,
     shuffle,
 )
 from chinese_ten_env.cards import (
@@ -37,6 +36,7 @@ from chinese_ten_env.cards import (
     parse_card,
 )
 from chinese_ten_env.jit import inlined_kernel, kernel
+from chinese_ten_env.machine import popcount
 from chinese_ten_env.rules import CHOICES, HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS, Rules
 
 POINT_BITS = 6

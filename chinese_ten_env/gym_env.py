@@ -116,7 +116,9 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
             self._seeded = True
         self._learner.begin(ONLY, *deal)
         self._running = True
-        return self._observe()
+        arrays = self._learner.empty_observations()
+        self._learner.observe(*arrays)
+        return self._seen(*arrays)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play the learner's card and all that follows until it is on turn again."""
@@ -132,16 +134,16 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         if not 0 <= card < NUM_CARDS:
             card = -1  # as illegal as any other, but of 64 bits
         self._running = False  # unless all goes well
-        rewards, over, _ = self._learner.play(np.array((card,), dtype=np.int64))
+        arrays = self._learner.empty_observations()
+        rewards, over = self._learner.step(np.array((card,), dtype=np.int64), *arrays)
         terminated = bool(over[0])
         self._running = not terminated
-        observation, info = self._observe()
+        observation, info = self._seen(*arrays)
         return observation, float(rewards[0]) * self.reward_scale, terminated, False, info
 
-    def _observe(self) -> tuple[Any, dict[str, Any]]:
-        observation = np.empty((1, *OBSERVATION_SHAPE), dtype=np.int8)
-        masks = np.empty((1, NUM_CARDS), dtype=np.int8)
-        self._learner.observe(observation, masks)
+    def _seen(
+        self, observation: npt.NDArray[np.int8], masks: npt.NDArray[np.int8]
+    ) -> tuple[Any, dict[str, Any]]:
         self._mask = masks[0]
         info = {"action_mask": masks[0].copy(), "seat": int(self._learner.seats[0])}
         if self.dict_observation:

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from chinese_ten_env.bits import EMPTY, ONE, U64, write_row
+from chinese_ten_env.bits import U64
 from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.crew import Crew
 from chinese_ten_env.engine import (
+    GAME,
     NOBODY,
     OVER,
     Games,
-    begin_batch,
     begin_batch_with_decks,
     blank_games,
     play_card,
-    take,
 )
 from chinese_ten_env.jit import kernel
-from chinese_ten_env.observation import NUM_FEATURES, observe, observe_view, write_rows, write_view
+from chinese_ten_env.lockstep import (
+    BLOCK,
+    STREAMED_TOGETHER,
+    begin_some,
+    pay,
+    play_or_begin,
+    see_all,
+    see_some,
+    step_all,
+)
+from chinese_ten_env.machine import empty_lines
+from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, write_view
 from chinese_ten_env.policies import Policy, checked_cards, make_policy, policy_name
-from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
+from chinese_ten_env.rewards import illegal_action_reward, reward_number
 from chinese_ten_env.rules import Rules
 from chinese_ten_env.streams import GameStreams
 
-_BLOCK = 256
-"""Games that fit into a core's cache together."""
-
-_ENOUGH_TO_SHARE = 128
-"""Games that are worth dividing among threads when they begin."""
+_STREAMED_BYTES = 1 << 24
+"""Observations of more bytes than this would leave nothing else in the cache that cores share."""
 
 Indices = npt.NDArray[np.int64]
 
@@ -69,20 +75,6 @@ class Pool:
 
 
 @kernel
-def _play_legal(
-    games: Any, actions: Any, forfeited: Any, illegal: Any, start: int, stop: int
-) -> None:
-    for index in range(start, stop):
-        game, card = games[index], actions[index]
-        if game.phase == OVER or forfeited[index]:
-            illegal[index] = False
-            continue
-        illegal[index] = card < 0 or card >= NUM_CARDS or game.legal & (ONE << U64(card)) == EMPTY
-        if not illegal[index]:
-            play_card(game, card)
-
-
-@kernel
 def _waiting(games: Any, seats: Any, forfeited: Any, indices: Any) -> int:
     """Write the games in which an opponent is on turn to `indices`; return how many."""
     count = 0
@@ -104,101 +96,6 @@ def _write_waiting_views(games: Any, indices: Any, views: Any) -> None:
 def _play_at(games: Any, indices: Any, cards: Any) -> None:
     for row in range(len(indices)):
         play_card(games[indices[row]], cards[row])
-
-
-@kernel
-def _collect(
-    games: Any,
-    seats: Any,
-    everybody: bool,
-    reward: int,
-    paid: Any,
-    changes: Any,
-    rewards: Any,
-    over: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Write the learners' rewards [B]: the change of their potential since it was last collected.
-
-    `paid` [B, P] holds the potentials; `changes` [B, P] those of the learner, or of everybody.
-    """
-    for index in range(start, stop):
-        game, seat = games[index], seats[index]
-        first, last = (0, paid.shape[1]) if everybody else (seat, seat + 1)
-        for player in range(first, last):
-            value = potential(game, player, reward)
-            changes[index, player] = value - paid[index, player]
-            paid[index, player] = value
-        rewards[index] = changes[index, seat]
-        over[index] = game.phase == OVER
-
-
-@kernel
-def _play_and_collect(
-    games: Any,
-    seats: Any,
-    actions: Any,
-    forfeited: Any,
-    illegal: Any,
-    reward: int,
-    paid: Any,
-    changes: Any,
-    rewards: Any,
-    over: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Play and collect where nobody else plays in between, in blocks that stay in the cache."""
-    for first in range(start, stop, _BLOCK):
-        last = min(first + _BLOCK, stop)
-        _play_legal(games, actions, forfeited, illegal, first, last)
-        _collect(games, seats, True, reward, paid, changes, rewards, over, first, last)
-
-
-@kernel
-def _observe(
-    games: Any,
-    seats: Any,
-    everybody: bool,
-    views: Any,
-    rows: Any,
-    out: Any,
-    masks: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Write observations [B, F, 52] and masks [B, 52]; `views` [1] and `rows` [F] are scratch.
-
-    With `everybody`, `seats` become the seats on turn.
-    """
-    for index in range(start, stop):
-        if everybody:
-            seats[index] = games[index].player
-        write_view(games, index, seats[index], views, 0)
-        observe_view(views[0], rows)
-        write_rows(rows, out, index * NUM_FEATURES * NUM_CARDS)
-        write_row(masks, index * NUM_CARDS, views[0].legal, True)
-
-
-@kernel
-def _observe_packed(
-    games: Any,
-    seats: Any,
-    everybody: bool,
-    views: Any,
-    out: Any,
-    masks: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Write observations as bitboards [B, F] and masks [B, 52]; else as `_observe`."""
-    for index in range(start, stop):
-        if everybody:
-            seats[index] = games[index].player
-        write_view(games, index, seats[index], views, 0)
-        observe_view(views[0], out[index])
-        write_row(masks, index * NUM_CARDS, views[0].legal, True)
 
 
 class LearnerGames:
@@ -234,6 +131,8 @@ class LearnerGames:
         self.changes = np.zeros((size, rules.num_players))
         """With `everybody`, what the last step paid every player [B, P]."""
         self._forfeited = np.zeros(size, dtype=np.bool_)  # ended by an illegal action
+        self._illegal = np.zeros(size, dtype=np.bool_)
+        self._none = np.zeros(size, dtype=np.bool_)
         self.streams = GameStreams(size)
         self._drawn = np.full(size, NOBODY, dtype=np.int64)  # dealers that the games draw
         self._waiting = np.empty(size, dtype=np.int64)
@@ -242,13 +141,10 @@ class LearnerGames:
         self._numbers: dict[int, int] = {}
         self._who = np.full((size, rules.num_players), NOBODY, dtype=np.int64)
         self._fixed = all(not isinstance(choice, Pool) for choice in self._opponents)
-        self._threads = _check_threads(num_threads)
-        self._executor: ThreadPoolExecutor | None = None
-        self._views = [blank_games(rules, 1) for _ in range(self._threads)]
-        self._rows = [np.empty(NUM_FEATURES, dtype=np.uint64) for _ in range(self._threads)]
+        self._crew = Crew(num_threads, _scratch)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_executor": None, "_numbers": {}}
+        return self.__dict__ | {"_numbers": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -272,20 +168,15 @@ class LearnerGames:
             dealers = self._drawn[: len(indices)]
         if decks is not None:
             begin_batch_with_decks(self.games, indices, dealers, decks)
-        elif self._threads == 1 or len(indices) < _ENOUGH_TO_SHARE:
-            begin_batch(self.games, indices, dealers)
         else:
-            parts = np.array_split(indices, self._threads)
-            shares = np.array_split(dealers, self._threads)
-            others = [
-                self._workers.submit(begin_batch, self.games, part, share)
-                for part, share in zip(parts[1:], shares[1:], strict=True)
-            ]
-            begin_batch(self.games, parts[0], shares[0])
-            for other in others:
-                other.result()
+            self._crew.run(begin_some, _blocks(len(indices)), self.games, indices, dealers)
         self._paid[indices] = 0.0
         self._forfeited[indices] = False
+        self._take_seats(indices)
+        self._let_opponents_play()
+
+    def _take_seats(self, indices: Indices) -> None:
+        """Seat the learner and its opponents in games that begin [n]."""
         if self.everybody:
             self.seats[indices] = self.games["player"][indices]
             return
@@ -299,7 +190,6 @@ class LearnerGames:
             seats = (self.seats[indices] + 1 + place) % players
             self._who[indices, seats] = self._draw(choice, indices)
         self._who[indices, self.seats[indices]] = NOBODY
-        self._let_opponents_play()
 
     def _draw(self, choice: Policy | Pool, indices: Indices) -> Any:
         if not isinstance(choice, Pool):
@@ -315,35 +205,42 @@ class LearnerGames:
 
     # --- playing ----------------------------------------------------------------------------
 
-    def play(
-        self, actions: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Play the learner's cards [B] and all that follows until it is on turn again.
+    def step(
+        self,
+        actions: npt.NDArray[np.int64],
+        out: npt.NDArray[Any],
+        masks: npt.NDArray[np.int8],
+        beginning: npt.NDArray[np.bool_] | None = None,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Play the learner's cards [B] and all that follows until it is on turn again; `observe`.
 
-        Returns its rewards, float64 [B], which games are over, and in which the action was illegal,
-        bool [B]. An illegal action ends its game and is paid the penalty. Finished games stay as
-        they are and pay nothing.
+        Returns its rewards, float64 [B], and which games are over, bool [B]. An illegal action ends
+        its game and is paid the penalty. Finished games stay as they are and pay nothing, but those
+        of `beginning`, bool [B], begin anew instead, whatever their card.
         """
         rewards = np.empty(self.size)
         over = np.empty(self.size, dtype=np.bool_)
-        illegal = np.empty(self.size, dtype=np.bool_)
-        payment = (self._reward, self._paid, self.changes, rewards, over)
-        games, seats, forfeited = self.games, self.seats, self._forfeited
+        if beginning is None:
+            beginning = self._none
         if self.everybody:
-            self._in_parallel(
-                _play_and_collect, games, seats, actions, forfeited, illegal, *payment
-            )
-            forfeited |= illegal
-        else:
-            self._in_parallel(_play_legal, games, actions, forfeited, illegal)
-            forfeited |= illegal
-            self._let_opponents_play()
-            self._in_parallel(_collect, games, seats, False, *payment)
-        if illegal.any():
-            rewards[illegal] = self.penalty
-            self.changes[illegal, self.seats[illegal]] = self.penalty
-        over |= forfeited
-        return rewards, over, illegal
+            self.changes = np.empty_like(self._paid)
+        games, seats = self.games, self.seats
+        forfeited, illegal = self._forfeited, self._illegal
+        state = (beginning, forfeited, illegal)
+        payment = (self.penalty, self._reward, self._paid, self.changes, rewards, over)
+        if self.everybody:
+            sight = (out, masks, _streams(out))
+            blocks = _blocks(self.size)
+            self._crew.run(step_all, blocks, games, seats, actions, *state, *payment, *sight)
+            return rewards, over
+        play_or_begin(games, actions, beginning, forfeited, illegal, self._paid, 0, self.size)
+        begun = np.flatnonzero(beginning)
+        if len(begun):
+            self._take_seats(begun)
+        self._let_opponents_play()
+        pay(games, seats, False, beginning, forfeited, illegal, *payment, 0, self.size)
+        self.observe(out, masks)
+        return rewards, over
 
     def _let_opponents_play(self) -> None:
         if self.everybody:
@@ -368,58 +265,51 @@ class LearnerGames:
 
     # --- seeing -----------------------------------------------------------------------------
 
-    def observe(self, out: npt.NDArray[np.int8], masks: npt.NDArray[np.int8]) -> None:
-        """Write the learner's observations to `out`, int8 [B, F, 52], and masks, int8 [B, 52]."""
-        scratch = (self._views, self._rows)
-        self._in_parallel(_observe, self.games, self.seats, self.everybody, *scratch, out, masks)
-        if self._forfeited.any():
-            masks[self._forfeited] = 0
+    def empty_observations(
+        self, packed: bool = False
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
+        """Return arrays to observe into: int8 [B, F, 52] or packed uint64 [B, F], and the masks."""
+        masks = np.empty((self.size, NUM_CARDS), dtype=np.int8)
+        if packed:
+            return np.empty((self.size, NUM_FEATURES), dtype=np.uint64), masks
+        return empty_lines((self.size, *OBSERVATION_SHAPE), np.int8), masks
 
-    def observe_packed(self, out: npt.NDArray[np.uint64], masks: npt.NDArray[np.int8]) -> None:
-        """Write the learner's observations as bitboards, uint64 [B, F], and masks [B, 52]."""
-        self._in_parallel(
-            _observe_packed, self.games, self.seats, self.everybody, self._views, out, masks
-        )
-        if self._forfeited.any():
-            masks[self._forfeited] = 0
+    def observe(
+        self,
+        out: npt.NDArray[Any],
+        masks: npt.NDArray[np.int8],
+        indices: Indices | None = None,
+    ) -> None:
+        """Write the learner's observations and masks to arrays as `empty_observations` makes them.
 
-    def observe_some(self, indices: Indices, packed: bool = False) -> npt.NDArray[Any]:
-        """Return the learner's observations of some games [n], int8 [n, F, 52] or uint64 [n, F]."""
-        return observe(take(self.games, indices), self.seats[indices], packed=packed)
-
-    # --- threads ----------------------------------------------------------------------------
-
-    @property
-    def _workers(self) -> ThreadPoolExecutor:
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self._threads - 1)
-        return self._executor
-
-    def _in_parallel(self, run: Any, *arguments: Any) -> None:
-        """Run a kernel over all games, a piece for each thread; lists hold an item for each."""
-        if self._threads == 1:
-            run(*[a[0] if a.__class__ is list else a for a in arguments], 0, self.size)
-            return
-        edges = np.linspace(0, self.size, self._threads + 1).astype(np.int64)
-        pieces = [
-            partial(
-                run,
-                *(a[thread] if isinstance(a, list) else a for a in arguments),
-                int(edges[thread]),
-                int(edges[thread + 1]),
-            )
-            for thread in range(self._threads)
-        ]
-        others = [self._workers.submit(piece) for piece in pieces[1:]]
-        pieces[0]()  # this thread would only wait
-        for other in others:
-            other.result()
+        `indices` [n]: only those rows.
+        """
+        sight = (self.games, self.seats, self.everybody, self._forfeited)
+        if indices is not None:
+            see_some(*sight, indices, out, masks, self._crew.scratch[0])
+        else:
+            self._crew.run(see_all, _blocks(self.size), *sight, out, masks, _streams(out))
 
     def close(self) -> None:
         """Stop the threads."""
-        if self._executor is not None:
-            self._executor.shutdown()
-            self._executor = None
+        self._crew.close()
+
+
+def _scratch() -> tuple[Games, npt.NDArray[np.uint64], npt.NDArray[np.int8]]:
+    """Return what a thread needs to see games: a view, the rows of one, and bytes of some."""
+    return (
+        empty_lines((1,), GAME),
+        empty_lines((NUM_FEATURES,), np.uint64),
+        empty_lines((STREAMED_TOGETHER, *OBSERVATION_SHAPE), np.int8),
+    )
+
+
+def _blocks(size: int) -> int:
+    return -(-size // BLOCK)
+
+
+def _streams(out: npt.NDArray[Any]) -> bool:
+    return out.ndim == 3 and out.nbytes > _STREAMED_BYTES
 
 
 def _opponents(opponents: Any, rules: Rules) -> list[Policy | Pool]:
@@ -451,9 +341,3 @@ def _check_seat(seat: int | None, rules: Rules, everybody: bool) -> int | None:
         seats = ", ".join(str(number) for number in range(rules.num_players))
         raise ValueError(f"seat must be one of {seats}, or None to draw it, not {seat!r}")
     return int(seat)
-
-
-def _check_threads(num_threads: int) -> int:
-    if isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1:
-        raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
-    return num_threads

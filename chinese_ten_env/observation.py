@@ -20,8 +20,6 @@ from chinese_ten_env.bits import (
     capturing,
     draw,
     first,
-    lowest,
-    write_row,
 )
 from chinese_ten_env.cards import DECK, NUM_CARDS, PARTNERS
 from chinese_ten_env.engine import (
@@ -39,6 +37,7 @@ from chinese_ten_env.engine import (
     scaled_net_score,
 )
 from chinese_ten_env.jit import kernel
+from chinese_ten_env.machine import lowest, write_row
 from chinese_ten_env.rules import HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS
 
 

@@ -25,7 +25,7 @@ from chinese_ten_env.gym_env import (
     packed_observation_space,
 )
 from chinese_ten_env.learner import Indices, LearnerGames
-from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, view
+from chinese_ten_env.observation import view
 from chinese_ten_env.rules import SWITCHES, make_rules
 from chinese_ten_env.text import format_board
 
@@ -130,8 +130,9 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         self._learner.begin(indices, *deal)
         self._over[indices] = False
         self._started = True
-        observation, masks = self._observe()
-        return observation, self._infos(masks)
+        observations, masks = self._arrays()
+        self._learner.observe(observations, masks)
+        return self._seen(observations, masks), self._infos(masks)
 
     def step(
         self, actions: Any
@@ -159,40 +160,30 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
                 'options={"reset_mask": ...} first'
             )
         self._started = False  # unless all goes well
-        rewards, over, _ = self._learner.play(cards.astype(np.int64, copy=False))
-        if self.reward_scale != 1.0:
-            rewards *= self.reward_scale
-        infos: dict[str, Any] = {}
+        beginning = ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else None
+        observations, masks = self._arrays()
+        rewards, over = self._learner.step(
+            cards.astype(np.int64, copy=False), observations, masks, beginning
+        )
         # `over` is the caller's, who may keep or change it.
         self._over = over.copy()
-        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
-            begin = np.flatnonzero(ended)
-            if len(begin):
-                rewards[begin] = 0.0
-                over[begin] = self._over[begin] = False
-                self._learner.changes[begin] = 0.0
-        elif self.autoreset_mode == AutoresetMode.SAME_STEP:
-            begin = np.flatnonzero(over)
-            if len(begin):
-                infos = self._final_infos(begin)
-                self._over[begin] = False
-        else:
-            begin = np.empty(0, dtype=np.int64)
-        changes = self._learner.changes * self.reward_scale if self._learner.everybody else None
-        if len(begin):
-            self._learner.begin(begin)
+        changes = self._learner.changes if self._learner.everybody else None
+        if self.reward_scale != 1.0:
+            rewards *= self.reward_scale
+            if changes is not None:
+                changes *= self.reward_scale
+        infos: dict[str, Any] = {}
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            infos = self._begin_at_once(np.flatnonzero(over), observations, masks)
         self._started = True
-        observation, masks = self._observe()
         infos.update(self._infos(masks, changes))
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        return observation, rewards, over, truncated, infos
+        return self._seen(observations, masks), rewards, over, truncated, infos
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return the legal actions, bool [B, 52]."""
-        masks = np.empty((self.num_envs, NUM_CARDS), dtype=np.int8)
-        self._learner.observe_packed(
-            np.empty((self.num_envs, NUM_FEATURES), dtype=np.uint64), masks
-        )
+        bitboards, masks = self._learner.empty_observations(packed=True)
+        self._learner.observe(bitboards, masks)
         return masks.astype(np.bool_)
 
     def render(self) -> tuple[str, ...] | None:
@@ -254,24 +245,17 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
 
     # --- observing --------------------------------------------------------------------------
 
-    def _observe(self) -> tuple[Any, npt.NDArray[np.int8]]:
+    def _arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
+        """Return the arrays to observe into, new ones unless ``copy=False``."""
         if self.copy or self._buffers is None:
-            row: tuple[tuple[int, ...], Any] = (
-                ((NUM_FEATURES,), np.uint64) if self.packed else (OBSERVATION_SHAPE, np.int8)
-            )
-            self._buffers = (
-                np.empty((self.num_envs, *row[0]), dtype=row[1]),
-                np.empty((self.num_envs, NUM_CARDS), dtype=np.int8),
-            )
-        observation, masks = self._buffers
-        if self.packed:
-            self._learner.observe_packed(observation, masks)
-        else:
-            self._learner.observe(observation, masks)
-        if self.dict_observation:
-            own = masks.copy() if self.copy else masks
-            return {"observation": observation, "action_mask": own}, masks
-        return observation, masks
+            self._buffers = self._learner.empty_observations(self.packed)
+        return self._buffers
+
+    def _seen(self, observations: npt.NDArray[Any], masks: npt.NDArray[np.int8]) -> Any:
+        if not self.dict_observation:
+            return observations
+        own = masks.copy() if self.copy else masks
+        return {"observation": observations, "action_mask": own}
 
     def _infos(
         self, masks: npt.NDArray[np.int8], changes: npt.NDArray[np.float64] | None = None
@@ -283,25 +267,32 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
             self._present = np.ones(self.num_envs, dtype=np.bool_)
         return infos | {f"_{name}": self._present for name in infos}
 
-    def _final_infos(self, ended: Indices) -> dict[str, Any]:
-        """Return the last observations and infos of the games [n] that have just ended."""
-        observations = self._learner.observe_some(ended, self.packed)
-        masks = np.zeros((self.num_envs, NUM_CARDS), dtype=np.int8)  # nothing is legal at the end
+    def _begin_at_once(
+        self, ended: Indices, observations: npt.NDArray[Any], masks: npt.NDArray[np.int8]
+    ) -> dict[str, Any]:
+        """Begin the games [n] that have just ended, and return the infos of their ends."""
+        if not len(ended):
+            return {}
+        final_masks = np.zeros((self.num_envs, NUM_CARDS), dtype=np.int8)  # nothing is legal
         final_obs = np.full(self.num_envs, None, dtype=object)
+        last = observations[ended]
         for row, index in enumerate(ended):
             final_obs[index] = (
-                {"observation": observations[row], "action_mask": masks[index]}
+                {"observation": last[row], "action_mask": final_masks[index]}
                 if self.dict_observation
-                else observations[row]
+                else last[row]
             )
         present = np.zeros(self.num_envs, dtype=np.bool_)
         present[ended] = True
         final_info: dict[str, Any] = {
-            "action_mask": masks,
+            "action_mask": final_masks,
             "_action_mask": present,
             "seat": self._learner.seats.copy(),
             "_seat": present.copy(),
         }
+        self._learner.begin(ended)
+        self._learner.observe(observations, masks, ended)
+        self._over[ended] = False
         return {
             "final_obs": final_obs,
             "_final_obs": present.copy(),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 import chinese_ten_env as ct
-from chinese_ten_env import bits, cards
+from chinese_ten_env import bits, cards, machine
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.observation import write_rows
 from tests import reference
@@ -158,31 +160,31 @@ def test_sets_with_a_name() -> None:
 
 @kernel
 def _popcount(cards_as_bits: np.uint64) -> int:
-    return bits.popcount(cards_as_bits)
+    return machine.popcount(cards_as_bits)
 
 
 @kernel
 def _lowest(cards_as_bits: np.uint64) -> int:
-    return bits.lowest(cards_as_bits)
+    return machine.lowest(cards_as_bits)
 
 
 @kernel
 def _nth(cards_as_bits: np.uint64, n: int) -> int:
-    return bits.nth(cards_as_bits, n)
+    return machine.nth(cards_as_bits, n)
 
 
-@pytest.mark.parametrize("popcount", [_popcount, bits.popcount])
+@pytest.mark.parametrize("popcount", [_popcount, machine.popcount])
 def test_popcount(popcount: Any) -> None:
     assert [popcount(np.uint64(x)) for x in SETS] == [len(members(x)) for x in SETS]
     assert popcount(np.uint64(2**64 - 1)) == 64
 
 
-@pytest.mark.parametrize("lowest", [_lowest, bits.lowest])
+@pytest.mark.parametrize("lowest", [_lowest, machine.lowest])
 def test_lowest(lowest: Any) -> None:
     assert [lowest(np.uint64(x)) for x in SETS if x] == [members(x)[0] for x in SETS if x]
 
 
-@pytest.mark.parametrize("nth", [_nth, bits.nth, bits._nth_by_clearing])
+@pytest.mark.parametrize("nth", [_nth, machine.nth, machine._nth_by_clearing])
 def test_nth(nth: Any) -> None:
     for cards_as_bits in SETS:
         numbers = members(cards_as_bits)
@@ -287,3 +289,74 @@ def test_shuffles_are_permutations_that_a_seed_repeats() -> None:
     assert [sorted(deck.tolist()) for deck in decks] == [list(range(52))] * 3
     assert decks[0].tolist() == decks[1].tolist() != decks[2].tolist()
     assert after[0] == after[1] != after[2]
+
+
+# --- memory and threads
+
+
+@kernel
+def _stream(block: Any, out: Any, start: int, count: int) -> None:
+    machine.stream(block, out, start, count)
+    machine.finish_streaming()
+
+
+@pytest.mark.parametrize("stream", [_stream, machine.stream])
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 200, 640])
+def test_streams_copy_just_the_bytes_asked_for(stream: Any, count: int) -> None:
+    block = machine.empty_lines((10, 64), np.int8)
+    block[:] = np.arange(640).reshape(10, 64) % 101
+    out = machine.empty_lines((1000,), np.int8)
+    out[:] = -1
+    stream(block, out, 128, count)
+    expected = np.full(1000, -1, dtype=np.int8)
+    expected[128 : 128 + count] = block.reshape(-1)[:count]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((3, 5), np.int8), ((7,), np.uint64), ((1,), ct.GAME)]
+)
+def test_empty_lines_share_no_line_of_the_cache(shape: tuple[int, ...], dtype: Any) -> None:
+    arrays = [machine.empty_lines(shape, dtype) for _ in range(9)]
+    lines: set[int] = set()
+    for array in arrays:
+        assert array.shape == shape
+        assert array.dtype == dtype
+        start = array.ctypes.data
+        assert start % machine.LINE == 0
+        own = set(range(start, start + array.nbytes, machine.LINE))
+        assert not own & lines
+        lines |= own
+
+
+@kernel
+def _claim(cursor: Any, count: int) -> int:
+    return machine.claim(cursor, count)
+
+
+@kernel
+def _claim_until(cursor: Any, count: int, stop: int, claimed: Any) -> None:
+    first = machine.claim(cursor, count)
+    while first < stop:
+        claimed[first] += 1
+        first = machine.claim(cursor, count)
+
+
+@pytest.mark.parametrize("claim", [_claim, machine.claim])
+def test_claims_follow_one_another(claim: Any) -> None:
+    cursor = np.zeros(1, dtype=np.int64)
+    assert [claim(cursor, count) for count in (3, 0, 4, 1)] == [0, 3, 3, 7]
+    assert cursor.tolist() == [8]
+
+
+def test_threads_that_claim_get_each_number_once() -> None:
+    stop = 20_000 if numba.config.DISABLE_JIT else 2_000_000
+    cursor, claimed = np.zeros(1, dtype=np.int64), np.zeros(stop, dtype=np.int64)
+    threads = [
+        threading.Thread(target=_claim_until, args=(cursor, 1, stop, claimed)) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (claimed == 1).all()

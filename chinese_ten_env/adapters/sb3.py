@@ -22,7 +22,6 @@ from chinese_ten_env.chinese_ten_v0 import check_names, random_seed
 from chinese_ten_env.engine import seed_array
 from chinese_ten_env.gym_env import GYM_ARGUMENTS, check_scale, observation_space
 from chinese_ten_env.learner import LearnerGames
-from chinese_ten_env.observation import OBSERVATION_SHAPE
 from chinese_ten_env.rules import SWITCHES, make_rules
 
 VEC_ENV_ARGUMENTS = (
@@ -95,7 +94,9 @@ class ChineseTenVecEnv(VecEnv):
         self.games.begin(self._everywhere)
         self._returns[:] = 0.0
         self._lengths[:] = 0
-        return self._observe()
+        observations, self._masks = self.games.empty_observations()
+        self.games.observe(observations, self._masks)
+        return observations
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
         """Take the actions [B] of the next `step_wait`; ValueError if they are not such."""
@@ -112,14 +113,15 @@ class ChineseTenVecEnv(VecEnv):
         self._check_open()
         if not self._seeded:
             raise RuntimeError("no game is running: call reset() first")
-        rewards, over, _ = self.games.play(self._actions)
+        observations, self._masks = self.games.empty_observations()
+        rewards, over = self.games.step(self._actions, observations, self._masks)
         rewards *= self.reward_scale
         self._returns += rewards
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         ended = np.flatnonzero(over)
         if len(ended):
-            last = self.games.observe_some(ended)
+            last = observations[ended]
             now = round(time.perf_counter() - self._start, 6)
             for row, index in enumerate(ended.tolist()):
                 infos[index] = {
@@ -134,7 +136,8 @@ class ChineseTenVecEnv(VecEnv):
             self._returns[ended] = 0.0
             self._lengths[ended] = 0
             self.games.begin(ended)
-        return self._observe(), rewards.astype(np.float32), over, infos
+            self.games.observe(observations, self._masks, ended)
+        return observations, rewards.astype(np.float32), over, infos
 
     def close(self) -> None:
         """Stop the threads; the environment can be neither reset nor stepped any more."""
@@ -175,11 +178,6 @@ class ChineseTenVecEnv(VecEnv):
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return the legal actions, bool [B, 52]."""
         return self._masks.astype(np.bool_)
-
-    def _observe(self) -> npt.NDArray[np.int8]:
-        observations = np.empty((self.num_envs, *OBSERVATION_SHAPE), dtype=np.int8)
-        self.games.observe(observations, self._masks)
-        return observations
 
     def _get_indices(self, indices: Any) -> Iterable[int]:
         if indices is None:

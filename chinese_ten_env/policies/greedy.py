@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chinese_ten_env.bits import EMPTY, ONE, U64, lowest, popcount
+from chinese_ten_env.bits import EMPTY, ONE, U64
 from chinese_ten_env.cards import FAMILY_OF_FOUR, NUM_CARDS, PARTNERS, RED_FIVES
 from chinese_ten_env.engine import PLAY, POINT_BITS, TAKE_WITH_STOCK, Games
 from chinese_ten_env.jit import kernel
+from chinese_ten_env.machine import lowest, popcount
 from chinese_ten_env.observation import unseen_cards
 
 # Tuned on duplicate deals against the rule that takes what is worth most and else lays the least
