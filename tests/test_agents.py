@@ -198,7 +198,14 @@ def start_long_run(folder: Path) -> subprocess.Popen[str]:
     """Start a run that would take hours, and wait until it has a checkpoint after a rollout."""
     command = [sys.executable, str(ROOT / "train.py"), "fit", *SMALL, "--folder", str(folder)]
     command += ["--name", "run", "--total-steps", "100000000", "--minutes", "600"]
-    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell's background jobs, and all that they start, ignore Ctrl-C; this one must not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 240
     status = folder / "run" / "status.json"
     while time.monotonic() < deadline:
