@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from chinese_ten_env.bench.measure import Sample, Settings, rate, repeat_for
 from chinese_ten_env.bits import EMPTY, GAMMA, U64, mix, pick
+from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.engine import new_games, play_randomly
 from chinese_ten_env.game import Game
 from chinese_ten_env.jit import kernel
@@ -49,10 +50,12 @@ def _choose_words(words: Any, state: Any, cards: Any) -> None:
     random_word = state[0]
     for index in range(len(words)):
         legal = EMPTY
-        for place in range(words.shape[1]):
-            # The product brings the lowest bits of the four bytes side by side.
-            four = U64(words[index, place]) * U64(0x01020408) >> U64(24) & U64(0b1111)
-            legal |= four << U64(4 * place)
+        for place in range(0, NUM_CARDS, 8):
+            eight = U64(words[index, place // 4])
+            if place + 4 < NUM_CARDS:
+                eight |= U64(words[index, place // 4 + 1]) << U64(32)
+            # The product brings the lowest bits of the eight bytes side by side.
+            legal |= (eight * U64(0x0102040810204080) >> U64(56)) << U64(place)
         random_word += GAMMA
         # A finished game has no legal card, and its next step ignores the action.
         cards[index] = pick(legal, mix(random_word)) if legal != EMPTY else 0
