@@ -31,6 +31,7 @@ from chinese_ten_env.observation import (
     views,
 )
 from chinese_ten_env.policies import POLICIES, Policy, make_policy
+from chinese_ten_env.policies.choice import masked_choice
 from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 __version__ = "0.1.0"
@@ -59,6 +60,7 @@ __all__ = [
     "is_over",
     "make_policy",
     "make_rules",
+    "masked_choice",
     "nets",
     "new_games",
     "observe",

@@ -37,7 +37,7 @@ from chinese_ten_env.engine import (
     scaled_net_score,
 )
 from chinese_ten_env.jit import kernel
-from chinese_ten_env.machine import lowest, write_row
+from chinese_ten_env.machine import lowest, nth, popcount, write_row
 from chinese_ten_env.rules import HAND_CARDS, LAYOUT_CARDS, MAX_PLAYERS
 
 
@@ -173,7 +173,7 @@ def write_views(games: Any, players: Any, views: Any) -> None:
 def known_bottom(view: Any) -> np.uint64:
     """Return the bottom card of the stock, if the view's owner knows it and it is there."""
     card = view.deck[_BOTTOM_PLACE]
-    if card == HIDDEN or view.turn == HAND_CARDS or view.last_flipped == card:
+    if view.viewer != view.peeker or view.turn == HAND_CARDS or view.last_flipped == card:
         return EMPTY
     return ONE << U64(card)
 
@@ -300,9 +300,7 @@ def unpack_rows(rows: Any, out: Any) -> None:
 def determinize_view(view: Any, state: np.uint64, game: Any) -> None:
     """Fill `game`, a copy of `view`, with a uniformly drawn deal that agrees with the view."""
     cards = unseen_cards(view)
-    bottom = known_bottom(view)
-    players = view.num_players
-    # Reservoir of the unseen cards in random order, built in the deck behind the seen ones.
+    # Reservoir of the unseen cards in random order, built in the deck before the seen ones.
     count = 0
     for card in range(NUM_CARDS):
         if cards & (ONE << U64(card)) != EMPTY:
@@ -310,8 +308,57 @@ def determinize_view(view: Any, state: np.uint64, game: Any) -> None:
             game.deck[count] = game.deck[place]
             game.deck[place] = card
             count += 1
+    _deal_unseen(view, count, game)
+    game.rng = state + GAMMA
+
+
+@kernel
+def count_deals(view: Any, most: int) -> int:
+    """Return how many deals agree with a view, hands as sets; `most` + 1 if they are more."""
+    count, hidden = popcount(unseen_cards(view)), _first_hidden_hand(view)
+    deals = 1
+    for size in range(hidden + 1, count + 1):
+        deals *= size
+        if deals > most:
+            return most + 1
+    return deals
+
+
+@kernel
+def determine_view(view: Any, number: int, game: Any) -> None:
+    """Fill `game`, a copy of `view`, with the deal of a number below `count_deals`.
+
+    With more than two players, deals that differ in the order of the other hands have each a number
+    of their own, so that all numbers together are the deals in equal shares.
+    """
+    rest = unseen_cards(view)
+    count = popcount(rest)
+    # The cards that are left over after all others have been picked are the first hidden hand.
+    for place in range(count - 1, -1, -1):
+        size = place + 1
+        picked = 0
+        if place >= _first_hidden_hand(view):
+            picked = number % size
+            number //= size
+        card = nth(rest, picked)
+        rest ^= ONE << U64(card)
+        game.deck[place] = card
+    _deal_unseen(view, count, game)
+    game.rng = U64(number)
+
+
+@kernel
+def _first_hidden_hand(view: Any) -> int:
+    """Return the size of the hand that is dealt first from the unseen cards."""
+    return view.hand_sizes[1 if view.viewer == 0 else 0]
+
+
+@kernel
+def _deal_unseen(view: Any, count: int, game: Any) -> None:
+    """Deal the first `count` cards of the deck to the hidden hands and the stock."""
+    bottom = known_bottom(view)
     taken = 0
-    for seat in range(players):
+    for seat in range(view.num_players):
         if seat != view.viewer:
             hand = EMPTY
             for _ in range(view.hand_sizes[seat]):
@@ -328,8 +375,6 @@ def determinize_view(view: Any, state: np.uint64, game: Any) -> None:
     for used in range(NUM_CARDS - stock_size(view)):
         game.deck[used] = HIDDEN
     game.viewer = NOBODY
-    state += GAMMA
-    game.rng = state
     if game.phase == PLAY:
         ask_for_play(game, game.player)
     elif game.phase != OVER:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 import chinese_ten_env as ct
+from chinese_ten_env.engine import Games
 from tests.reference import CARDS, SAME_RANK, SUITS
 
 TABLES = tuple(
@@ -79,6 +82,19 @@ def random_switches(rng: random.Random) -> dict[str, object]:
         "red_five_levy": rng.choice([0, 5, 10, 20]),
         "red_five_trigger": rng.choice(["red_takes_red", "pile"]),
     }
+
+
+def on_the_way(rules: ct.Rules, size: int, seed: int) -> Games:
+    """Return games in progress, each 0 to 23 random actions on from its start."""
+    games = ct.new_games(rules, size, seed=seed)
+    generator, choose = np.random.default_rng(seed), ct.make_policy("random")
+    # A deal has at least 24 decisions, so none of them is over.
+    for done in range(23):
+        moving = np.arange(size) % 24 > done
+        part = games[moving]
+        ct.play(part, choose(ct.views(part), generator))
+        games[moving] = part
+    return games
 
 
 class Convention:

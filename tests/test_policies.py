@@ -12,7 +12,7 @@ import chinese_ten_env as ct
 from chinese_ten_env.cards import PARTNERS
 from chinese_ten_env.engine import PLAY, Games
 from chinese_ten_env.policies import POLICIES, Policy
-from tests.helpers import TABLES, table_id
+from tests.helpers import TABLES, on_the_way, table_id
 
 GREEDY = ct.make_policy("greedy")
 RANDOM = ct.make_policy("random")
@@ -32,19 +32,6 @@ def taking_most(views: Games, _rng: np.random.Generator) -> npt.NDArray[np.int64
     is_capture = targets.any(axis=2) | (views["phase"] != PLAY)[:, None]
     value = np.where(is_capture, points + loot + 1, -points)
     return np.asarray(np.where(ct.action_masks(views) == 1, value, -1000).argmax(axis=1))
-
-
-def on_the_way(rules: ct.Rules, size: int, seed: int) -> Games:
-    """Return games in progress, each 0 to 23 random actions on from its start."""
-    games = ct.new_games(rules, size, seed=seed)
-    generator = rng(seed)
-    # A deal has at least 24 decisions, so none of them is over.
-    for done in range(23):
-        moving = np.arange(size) % 24 > done
-        part = games[moving]
-        ct.play(part, RANDOM(ct.views(part), generator))
-        games[moving] = part
-    return games
 
 
 def answer(line: str, variant: str = "mainland", num_players: int = 2, **switches: Any) -> str:

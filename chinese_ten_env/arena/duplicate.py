@@ -40,11 +40,12 @@ def play(
 
     Each deck, with its dealer, is played in every seating in which each policy sits at least once;
     so each policy sits in each seat equally often, holds the same cards as the others, and
-    deterministic policies that play alike get exactly 0. Policies are names, run folders or
-    callables; `names` are theirs in the result. `rules` stand in place of `variant`, `num_players`
-    and the `switches` of `make_rules`; with ``match="net"`` or ``"raw"`` a "deal" is a whole match.
-    `progress` is called with the number of deals finished. The same arguments give the same result.
-    ValueError says what is wrong, and names the policy and the card of an illegal answer.
+    deterministic policies that play alike get exactly 0. Policies are names, run folders, ONNX
+    files or callables; `names` are theirs in the result. `rules` stand in place of `variant`,
+    `num_players` and the `switches` of `make_rules`; with ``match="net"`` or ``"raw"`` a "deal" is
+    a whole match. `progress` is called with the number of deals finished. The same arguments give
+    the same result. ValueError says what is wrong, and names the policy and the card of an illegal
+    answer.
     """
     rules = _choose_rules(rules, variant, num_players, switches)
     labels = _names(policies, names, rules.num_players)

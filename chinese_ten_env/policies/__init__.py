@@ -20,6 +20,7 @@ from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.engine import Games, illegal_action
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.policies.greedy import greedy
+from chinese_ten_env.policies.onnx import OnnxPolicy
 from chinese_ten_env.policies.random import random
 
 Cards = npt.NDArray[np.int64]
@@ -39,26 +40,48 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 }
 """Makers of the policies that have a name."""
 
+SEARCHES = ("pimc", "ismcts")
+"""Policies that think, and have how long they do in their names: ``pimc:64``, ``ismcts:50ms``."""
+
 
 def make_policy(policy: Any) -> Policy:
-    """Return a policy: by name, from the folder of a training run, or a policy as it is.
+    """Return a policy: by name, from a training run's folder or an ONNX file, or as it is.
 
-    ValueError names the choices.
+    Searches take their budget in the name, and ``pimc`` who plays out: ``pimc:64``, ``pimc:50ms``,
+    ``pimc:64:greedy``, ``ismcts:1000``. ValueError names the choices.
     """
     if callable(policy):
         return policy
     if isinstance(policy, str) and policy in POLICIES:
         return POLICIES[policy]()
+    if isinstance(policy, str) and policy.split(":")[0] in SEARCHES:
+        return _make_search(*policy.split(":", 2))
     if isinstance(policy, (str, Path)) and Path(policy).is_dir():
         from chinese_ten_env.policies.run import load_run
 
         return load_run(Path(policy))
-    close = difflib.get_close_matches(str(policy), POLICIES, n=1)
+    if isinstance(policy, (str, Path)) and Path(policy).suffix == ".onnx":
+        return OnnxPolicy(policy)
+    close = difflib.get_close_matches(str(policy), [*POLICIES, *SEARCHES], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
-        f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}, the folder of a training "
-        f"run, or any callable policy(views, rng).{hint}"
+        f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}, a search such as "
+        "pimc:64 or ismcts:1000, the folder of a training run, an ONNX file (.onnx), or any "
+        f"callable policy(views, rng).{hint}"
     )
+
+
+def _make_search(name: str, budget: str = "", playout: str = "quick") -> Policy:
+    # Searches need what is defined here, and most programs never need them.
+    if name == "pimc":
+        from chinese_ten_env.policies.pimc import Pimc
+
+        return Pimc(budget, playout)
+    from chinese_ten_env.policies.ismcts import Ismcts
+
+    if playout != "quick":
+        raise ValueError(f"ismcts is always played out by 'quick', not by {playout!r}")
+    return Ismcts(budget)
 
 
 def policy_name(policy: Any) -> str:

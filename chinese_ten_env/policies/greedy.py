@@ -27,11 +27,21 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.bits import EMPTY, ONE, U64
-from chinese_ten_env.cards import FAMILY_OF_FOUR, NUM_CARDS, PARTNERS, RED_FIVES
-from chinese_ten_env.engine import PLAY, POINT_BITS, TAKE_WITH_STOCK, Games
+from chinese_ten_env.cards import PARTNERS, RED_FIVES
+from chinese_ten_env.engine import PLAY, TAKE_WITH_STOCK, Games
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.machine import lowest, popcount
 from chinese_ten_env.observation import unseen_cards
+from chinese_ten_env.policies.values import (
+    alike,
+    empty_values,
+    loot_of,
+    most_of,
+    same_values,
+    sum_of,
+    takes_three,
+    write_values,
+)
 
 # Tuned on duplicate deals against the rule that takes what is worth most and else lays the least
 # valuable card; one set for all variants. They need no precision: a fifth more or less of any of
@@ -43,49 +53,11 @@ _REACH = 0.55  # a point that the hand card could have taken later
 _REACH_AGAIN = 0.7  # the same for each further card of its rank in the hand
 _LAID = 0.3  # a point of a card that is laid
 
-_RANK = U64(0b1111)
-
-
-@kernel
-def _write_points(view: Any, points: Any) -> None:
-    """Write the points of every card to `points` [52]."""
-    for card in range(NUM_CARDS):
-        value = U64(0)
-        for bit in range(POINT_BITS):
-            value |= (view.point_bits[bit] >> U64(card) & ONE) << U64(bit)
-        points[card] = value
-
-
-@kernel
-def _sum(cards: np.uint64, points: Any) -> float:
-    """Return the points of all cards of a set."""
-    total = 0.0
-    while cards != EMPTY:
-        total += points[lowest(cards)]
-        cards &= cards - ONE
-    return total
-
-
-@kernel
-def _most(cards: np.uint64, points: Any) -> float:
-    """Return the points of the card of a set that is worth most."""
-    most = 0.0
-    while cards != EMPTY:
-        most = max(most, points[lowest(cards)])
-        cards &= cards - ONE
-    return most
-
-
-@kernel
-def _is_triple(lying: np.uint64) -> bool:
-    """Tell whether cards of one rank on the table are three that the fourth takes together."""
-    return popcount(lying) == 3 and lying & FAMILY_OF_FOUR != EMPTY
-
 
 @kernel
 def _one_capture(targets: np.uint64) -> np.uint64:
     """Return what one capture takes of its possible targets: the lowest, three at once, nothing."""
-    if targets == EMPTY or _is_triple(targets):
+    if targets == EMPTY or takes_three(targets):
         return targets
     return ONE << U64(lowest(targets))
 
@@ -110,25 +82,25 @@ def _levy_at_stake(view: Any, lying: np.uint64, partners: np.uint64) -> float:
 
 
 @kernel
-def _gain(view: Any, points: Any, card: np.uint64, taken: np.uint64) -> float:
+def _gain(view: Any, values: Any, card: np.uint64, taken: np.uint64) -> float:
     """Return what a card brings by capturing `taken`, or costs by being laid if that is empty."""
     if taken == EMPTY:
-        return -_LAID * _sum(card, points)
-    return _sum(card | taken, points) + _levy(view, card, taken)
+        return -_LAID * sum_of(card, values)
+    return sum_of(card, values) + sum_of(taken, values) + _levy(view, card, taken)
 
 
 @kernel
-def _reach(points: Any, card: int, hand: np.uint64, unseen: np.uint64) -> float:
+def _reach(values: Any, card: int, hand: np.uint64, unseen: np.uint64) -> float:
     """Return the worth of keeping a hand card for the unseen cards that it can take."""
-    worth = _REACH * _sum(unseen & PARTNERS[card], points)
-    alike = hand & _RANK << U64(card & ~3)
-    for _ in range(popcount(alike) - 1):
+    worth = _REACH * sum_of(unseen & PARTNERS[card], values)
+    of_rank = hand & alike(card)
+    for _ in range(popcount(of_rank) - 1):
         worth *= _REACH_AGAIN
     return worth
 
 
 @kernel
-def _others_see(view: Any) -> float:
+def cards_of_others(view: Any) -> float:
     """Return how many unseen cards the others hold or flip before the turn comes back."""
     cards = view.num_players - 1
     for seat in range(view.num_players):
@@ -148,18 +120,23 @@ def _chance_of_none(count: int, part: float) -> float:
 
 @kernel
 def _outlook(
-    view: Any, points: Any, lying: np.uint64, hand: np.uint64, unseen: np.uint64, others_see: float
+    view: Any,
+    values: Any,
+    lying: np.uint64,
+    hand: np.uint64,
+    unseen: np.uint64,
+    others_see: float,
 ) -> float:
     """Return what the cards `lying` on the table, all of one rank, promise from now on."""
     if lying == EMPTY:
         return 0.0
     partners = PARTNERS[lowest(lying)]
-    loot = _sum(lying, points) if _is_triple(lying) else _most(lying, points)
+    loot = loot_of(lying, values)
     worth, stays = 0.0, 1.0
     takers = unseen & partners
     if takers != EMPTY:
         count, cards = popcount(takers), popcount(unseen)
-        with_what = (_sum(takers, points) + _levy_at_stake(view, lying, takers)) / count
+        with_what = (sum_of(takers, values) + _levy_at_stake(view, lying, takers)) / count
         if view.phase != TAKE_WITH_STOCK:
             flipped = count / cards
             worth += flipped * (loot + with_what)
@@ -169,54 +146,63 @@ def _outlook(
         stays *= untaken
     takers = hand & partners
     if takers != EMPTY:
-        with_what = _most(takers, points) + _levy_at_stake(view, lying, takers)
+        with_what = most_of(takers, values) + _levy_at_stake(view, lying, takers)
         worth += _FUTURE * stays * (loot + with_what)
     return worth
 
 
 @kernel
-def _best_card(view: Any, points: Any) -> int:
-    """Return the legal card with the highest sum."""
-    table, hand, unseen = view.table, view.hands[view.viewer], unseen_cards(view)
-    others_see = _others_see(view)
-    best, best_card = -np.inf, -1
-    rest = view.legal
-    while rest != EMPTY:
-        action = lowest(rest)
-        bit = ONE << U64(action)
-        rest ^= bit
-        if view.phase == PLAY:
-            card, targets, kept = bit, table & PARTNERS[action], hand ^ bit
-            cost = _reach(points, action, hand, unseen)
-        else:
-            card, targets, kept, cost = view.pending, bit, hand, 0.0
-        # Only the cards of one rank on the table change: those that are taken or joined.
-        changing = lowest(targets) if targets != EMPTY else action
-        lying = table & _RANK << U64(changing & ~3)
-        cost += _outlook(view, points, lying, hand, unseen, others_see)
-        while True:
-            taken = _one_capture(targets)
-            left = lying ^ taken if taken != EMPTY else lying | card
-            value = _gain(view, points, card, taken) - cost
-            value += _outlook(view, points, left, kept, unseen, others_see)
-            if value > best:
-                best, best_card = value, action
-            targets ^= taken
-            if targets == EMPTY:
-                break
-    return best_card
+def card_worth(view: Any, values: Any, action: int, unseen: np.uint64, others_see: float) -> float:
+    """Return the sum of a legal action, in points."""
+    table, hand = view.table, view.hands[view.viewer]
+    bit = ONE << U64(action)
+    if view.phase == PLAY:
+        card, targets, kept = bit, table & PARTNERS[action], hand ^ bit
+        cost = _reach(values, action, hand, unseen)
+    else:
+        card, targets, kept, cost = view.pending, bit, hand, 0.0
+    # Only the cards of one rank on the table change: those that are taken or joined.
+    changing = lowest(targets) if targets != EMPTY else action
+    lying = table & alike(changing)
+    cost += _outlook(view, values, lying, hand, unseen, others_see)
+    best = -np.inf
+    while True:
+        taken = _one_capture(targets)
+        left = lying ^ taken if taken != EMPTY else lying | card
+        worth = _gain(view, values, card, taken)
+        worth += _outlook(view, values, left, kept, unseen, others_see)
+        best = max(best, worth - cost)
+        targets ^= taken
+        if targets == EMPTY:
+            return best
 
 
 @kernel
-def _choose(views: Any, points: Any, cards: Any) -> None:
-    """Write the choice for each view to `cards` [B]; `points` [52] is scratch."""
+def best_card(view: Any, values: Any) -> int:
+    """Return the legal card with the highest sum."""
+    unseen, others_see = unseen_cards(view), cards_of_others(view)
+    best, chosen = -np.inf, -1
+    rest = view.legal
+    while rest != EMPTY:
+        action = lowest(rest)
+        rest &= rest - ONE
+        worth = card_worth(view, values, action, unseen, others_see)
+        if worth > best:
+            best, chosen = worth, action
+    return chosen
+
+
+@kernel
+def _choose(views: Any, values: Any, cards: Any) -> None:
+    """Write the choice for each view to `cards` [B]; `values` is scratch, as for `write_values`."""
     for index in range(len(views)):
-        _write_points(views[index], points)
-        cards[index] = _best_card(views[index], points)
+        if index == 0 or not same_values(views[index], views[index - 1]):
+            write_values(views[index], values)
+        cards[index] = best_card(views[index], values)
 
 
 def greedy(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Return the card that promises most for each view, int64 [B]; `rng` is not used."""
     cards = np.empty(len(views), dtype=np.int64)
-    _choose(views, np.zeros(NUM_CARDS), cards)
+    _choose(views, empty_values(), cards)
     return cards

@@ -20,7 +20,7 @@ def load_run(folder: Path) -> Policy:
         common = importlib.import_module("agents.common")
     except ModuleNotFoundError as error:
         if error.name not in ("agents", "agents.common"):
-            raise
+            raise _needs(folder, error) from error
         raise ModuleNotFoundError(
             f"{folder} is a training run; playing it needs the repository's agents/ folder: "
             "install the checkout with pip install -e '.[train]'"
@@ -31,8 +31,12 @@ def load_run(folder: Path) -> Policy:
     except ModuleNotFoundError as error:
         if error.name == f"agents.{run.agent}":
             raise ValueError(f"{folder} was made by {run.agent!r}, which agents/ lacks") from error
-        raise ModuleNotFoundError(
-            f"playing {folder} needs {error.name}: pip install 'chinese_ten_env[train]'"
-        ) from error
+        raise _needs(folder, error) from error
     policy: Policy = agent.load(run)
     return policy
+
+
+def _needs(folder: Path, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    return ModuleNotFoundError(
+        f"playing {folder} needs {error.name}: pip install 'chinese_ten_env[train]'"
+    )

@@ -1,0 +1,129 @@
+"""PyTorch: write a module as an ONNX file, which plays wherever a policy may stand."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import torch
+    from torch import nn
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "chinese_ten_env.adapters.torch needs PyTorch: pip install 'chinese_ten_env[train]'"
+    ) from error
+
+from chinese_ten_env import __version__
+from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.observation import OBSERVATION_SHAPE, OBSERVATION_VERSION
+from chinese_ten_env.policies.onnx import ACTION_MASK, FORMAT, LOGITS, OBSERVATION
+from chinese_ten_env.rules import SWITCHES, Rules
+
+ILLEGAL = -1e9
+"""The logit of an illegal card: low enough that its odds are zero, and finite for every runtime."""
+
+
+class _Masked(nn.Module):
+    """What is written: a module with the illegal cards masked."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, observation: torch.Tensor, action_mask: torch.Tensor) -> torch.Tensor:
+        """Return logits, float32 [B, 52]."""
+        logits = self.module(observation, action_mask).float()
+        return torch.where(action_mask != 0, logits, ILLEGAL)
+
+
+def export_onnx(
+    module: nn.Module,
+    path: str | Path,
+    rules: Rules | None = None,
+    metadata: Mapping[str, object] | None = None,
+) -> None:
+    """Write a module as an ONNX file that `make_policy` reads.
+
+    `module` is called with observations, int8 [B, F, 52], and action masks, int8 [B, 52], and
+    returns logits [B, 52]; it may leave the illegal cards to this function. It is written as it
+    plays (``eval()``), and is not changed. With `rules` the file names the variant and plays their
+    number of players only. `metadata` are more facts, kept as text beside those that it needs.
+    ValueError says what is wrong with a module.
+    """
+    try:
+        importlib.import_module("onnxscript")  # by which torch writes
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"writing ONNX files needs {error.name}: pip install 'chinese_ten_env[train]'"
+        ) from error
+    # Two rows: torch takes an axis of one for a constant.
+    examples = (
+        torch.zeros(2, *OBSERVATION_SHAPE, dtype=torch.int8),
+        torch.ones(2, NUM_CARDS, dtype=torch.int8),
+    )
+    masked = _Masked(copy.deepcopy(module).cpu()).eval()
+    with torch.no_grad():
+        found = tuple(masked.module(*examples).shape)
+    if found != (2, NUM_CARDS):
+        raise ValueError(f"the module must return logits [B, {NUM_CARDS}], not {found} for B = 2")
+    batch = torch.export.Dim("batch")
+    with _quiet():
+        program = torch.onnx.export(
+            masked,
+            examples,
+            input_names=[OBSERVATION, ACTION_MASK],
+            output_names=[LOGITS],
+            dynamic_shapes=({0: batch}, {0: batch}),
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None  # None is for the exporter that torch gives up
+    model = program.model
+    shapes = [tensor.shape for tensor in model.graph.inputs]
+    if any(shape is None or isinstance(shape[0], int) for shape in shapes):
+        raise ValueError(
+            "the module makes the size of the batch a constant, as len(observation) does: take it "
+            "from observation.shape[0]"
+        )
+    # Where each node comes from, with the folders of this machine, is nobody else's business.
+    model.graph.metadata_props.clear()
+    for node in model.graph.all_nodes():
+        node.metadata_props.clear()
+    model.metadata_props.update({name: str(fact) for name, fact in (metadata or {}).items()})
+    model.metadata_props.update(_facts(rules))
+    Path(path).write_bytes(program.model_proto.SerializeToString())
+
+
+def _facts(rules: Rules | None) -> dict[str, str]:
+    """Return the metadata that every file has, and those of the rules."""
+    facts = {
+        "format": str(FORMAT),
+        "observation_version": str(OBSERVATION_VERSION),
+        "chinese_ten_env": __version__,
+    }
+    if rules is not None:
+        facts["variant"] = rules.variant
+        facts["num_players"] = str(rules.num_players)
+        facts["switches"] = json.dumps({name: getattr(rules, name) for name in SWITCHES})
+    return facts
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep to itself what torch says of its own parts and not of the module."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # of operators of torchvision, which is not needed
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+            warnings.filterwarnings("ignore", ".*axis name.*will not be used", UserWarning)
+            yield
+    finally:
+        logger.setLevel(level)
