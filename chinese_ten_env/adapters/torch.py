@@ -6,6 +6,7 @@ import copy
 import importlib
 import json
 import logging
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -97,7 +98,10 @@ def export_onnx(
         node.metadata_props.clear()
     model.metadata_props.update({name: str(fact) for name, fact in (metadata or {}).items()})
     model.metadata_props.update(_facts(rules))
-    Path(path).write_bytes(program.model_proto.SerializeToString())
+    # A crash leaves the old file or the new one.
+    unfinished = Path(f"{path}.{os.getpid()}.new")
+    unfinished.write_bytes(program.model_proto.SerializeToString())
+    unfinished.replace(path)
 
 
 def _facts(rules: Rules | None) -> dict[str, str]:
