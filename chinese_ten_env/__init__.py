@@ -1,5 +1,7 @@
 """Chinese Ten (撿紅點) as an environment for reinforcement learning."""
 
+from typing import TYPE_CHECKING, Any
+
 import gymnasium as _gymnasium
 import pettingzoo as _pettingzoo
 
@@ -34,6 +36,9 @@ from chinese_ten_env.policies import POLICIES, Policy, make_policy
 from chinese_ten_env.policies.choice import masked_choice
 from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
+if TYPE_CHECKING:
+    from chinese_ten_env import solver
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -67,6 +72,7 @@ __all__ = [
     "pack",
     "play",
     "points",
+    "solver",
     "take",
     "unpack",
     "view",
@@ -82,3 +88,12 @@ _gymnasium.register(
 # PettingZoo has a registry since 1.27; before, import the module `chinese_ten_v0`.
 if hasattr(_pettingzoo, "register"):
     _pettingzoo.register("aec", "chinese_ten-v0", "chinese_ten_env.chinese_ten_v0:env")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the solver when it is first asked for: most programs never do."""
+    if name == "solver":
+        from importlib import import_module
+
+        return import_module("chinese_ten_env.solver")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

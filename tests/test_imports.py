@@ -20,7 +20,9 @@ LIBRARY = ROOT / "chinese_ten_env"
 EXTRAS = {
     "fastapi",
     "matplotlib",
+    "onnx",
     "onnxruntime",
+    "onnxscript",
     "pygame",
     "ray",
     "rich",
@@ -36,7 +38,18 @@ EXTRAS = {
 BASE = {"gymnasium", "llvmlite", "numba", "numpy", "pettingzoo"}
 """What the library may import when it is imported; llvmlite comes with numba."""
 
-CORE = ["jit", "cards", "machine", "bits", "rules", "engine", "observation", "text", "game"]
+CORE = [
+    "jit",
+    "cards",
+    "machine",
+    "bits",
+    "rules",
+    "engine",
+    "observation",
+    "text",
+    "game",
+    "solver",
+]
 """The modules of a game, each of which may import only those before it."""
 
 ABOVE = {"adapters": 1, "web": 1, "bench": 2, "cli": 2}
