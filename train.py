@@ -3,6 +3,7 @@
 python train.py fit --variant taiwan --num-players 4
 python train.py evaluate runs/mainland-2-... --against random greedy
 python train.py resume runs/mainland-2-...
+python train.py export runs/mainland-2-... --to mine.onnx
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import chinese_ten_env as ct
-from agents.common import Run, draw_curve, evaluate, write_json
+from agents.common import Run, draw_curve, evaluate, write_json, write_whole
 
 AGENTS = tuple(
     sorted(
@@ -63,7 +64,7 @@ class Evaluate:
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
     against: tuple[str, ...] = ("greedy", "random")
-    """Policies, by name or run folder."""
+    """Policies, by name, run folder or ONNX file."""
     deals: int = 5000
     """Deals, each played in all seatings."""
     seed: int = EVALUATION_SEED
@@ -80,6 +81,16 @@ class Resume:
     """Deals of the evaluation at the end, each played in all seatings."""
 
 
+@dataclass
+class Export:
+    """Write the agent of a complete run as an ONNX file."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    to: Path | None = None
+    """The file, which ends in .onnx; in the run folder, with its name, unless given."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -93,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if run.status["state"] == "complete":
                 raise ValueError(f"{command.run} is complete; there is nothing to resume")
             finish(run, command.deals, console)
+        elif isinstance(command, Export):
+            export(command, console)
         else:
             show(command, console)
     except KeyboardInterrupt:
@@ -130,6 +143,7 @@ def _commands(agent: str) -> Any:
         ]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Resume, tyro.conf.subcommand("resume")]
+        | Annotated[Export, tyro.conf.subcommand("export")]
     )
 
 
@@ -213,6 +227,33 @@ def table(run: Run, rows: list[dict[str, Any]]) -> Table:
             f"{row['games']:,}",
         )
     return grid
+
+
+# --- export ---------------------------------------------------------------------------------
+
+
+def export(command: Export, console: Console) -> None:
+    """Write what a complete run has learned as an ONNX file, whole or not at all."""
+    run = Run.open(command.run)
+    policy: Any = ct.make_policy(str(command.run))
+    name = command.run.resolve().name
+    path = command.to or command.run / f"{name}.onnx"
+    if path.suffix != ".onnx" or path.is_dir():
+        raise ValueError(f"{path} must be a file that ends in .onnx")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is no folder: make it first")
+    from chinese_ten_env.adapters.torch import export_onnx
+
+    facts = {
+        "agent": run.agent,
+        "run": name,
+        "seed": run.seed,
+        "decisions": run.status["steps"],
+    }
+    write_whole(path, lambda new: export_onnx(policy.module(), new, run.rules, facts))
+    console.print(
+        f"wrote {path}: play it with ct.make_policy({str(path)!r})", markup=False, soft_wrap=True
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What must be right once for all that learns: run folders, masked choices, evaluation.
+"""What must be right once for all that learns: run folders, masked choices, advantages, evaluation.
 
 A run folder holds ``config.json`` (what was asked for, and with which versions), ``status.json``
 (how far it got), ``metrics.jsonl`` (a line for each rollout), the agent's checkpoint, TensorBoard's
@@ -14,16 +14,18 @@ import platform
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 import chinese_ten_env as ct
+from chinese_ten_env import Feature
 
 FORMAT = 1
 """The version of the run folder."""
@@ -273,21 +275,203 @@ class ProgressBar:
 # --- playing --------------------------------------------------------------------------------
 
 
-def masked_choice(
-    logits: npt.NDArray[np.float32],
-    legal: npt.NDArray[np.bool_],
-    rng: np.random.Generator | None = None,
-) -> npt.NDArray[np.int64]:
-    """Return an action for each row [B, A]: the best legal one, or one drawn from the softmax.
+masked_choice = ct.masked_choice
+"""The library has it, because networks from files choose by it too."""
 
-    Drawing adds Gumbel noise, so that a row takes A numbers from `rng` and no more.
+
+def masked_log_probs(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Return the log-probabilities [B, A] of the softmax over the legal actions, bool [B, A].
+
+    Those of illegal actions are the lowest float rather than minus infinity: their probability is
+    0 exactly, and gradients stay finite.
     """
-    scores = logits.astype(np.float64)
-    if rng is not None:
-        noise = rng.random(logits.shape)
-        scores -= np.log(-np.log(np.clip(noise, 1e-300, 1 - 1e-16)))
-    best = np.where(legal, scores, -np.inf).argmax(axis=1)
-    return np.asarray(best, dtype=np.int64)
+    lowest = torch.finfo(logits.dtype).min
+    return torch.log_softmax(logits.masked_fill(~legal, lowest), 1)
+
+
+def masked_sample(
+    log_probs: torch.Tensor, generator: torch.Generator | None = None
+) -> torch.Tensor:
+    """Return an action [B] for each row of `masked_log_probs`, drawn from its odds."""
+    sums = log_probs.exp().double().cumsum(1)
+    # A float32 below 1, so that the product stays below the whole sum; illegal actions add nothing.
+    marks = torch.rand(len(sums), 1, generator=generator).double() * sums[:, -1:]
+    return (sums > marks).int().argmax(1)
+
+
+def masked_entropy(log_probs: torch.Tensor) -> torch.Tensor:
+    """Return the entropy [B], in nats, of each row of `masked_log_probs`."""
+    # Nothing times the lowest float is nothing, but its gradient could overflow on the way.
+    return -(log_probs.exp() * log_probs.clamp_min(-1e4)).sum(1)
+
+
+# --- networks -------------------------------------------------------------------------------
+
+RANKS, SUITS = 13, 4
+PARTNER_RANK = [8 - rank if rank < 9 else rank for rank in range(RANKS)]
+"""The rank that each rank captures."""
+
+
+def observed_rows(num_players: int) -> tuple[list[int], list[int], list[int]]:
+    """Return the rows that hold cards, counts and seats, without those of absent players."""
+    absent = {
+        feature
+        for feature in Feature
+        if feature.name[-1].isdigit() and int(feature.name[-1]) >= num_players
+    }
+    counts = [*range(Feature.HAND_SIZE_0, Feature.PLAYER), *range(Feature.TOTAL_0, ct.NUM_FEATURES)]
+    return (
+        [row for row in range(Feature.HAND, Feature.HAND_SIZE_0) if Feature(row) not in absent],
+        [row for row in counts if Feature(row) not in absent],
+        [Feature.DEALER, Feature.LEVY, Feature.REVERSED],
+    )
+
+
+class Network(Protocol):
+    """What plays: it knows for how many players it is, and what it thinks of each card."""
+
+    num_players: int
+
+    def choose(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return logits [B, 52] of observations, int8 [B, F, 52]."""
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Return what is learned."""
+
+
+class _Player(torch.nn.Module):
+    """What of a network plays, in the form in which modules are exported."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, observation: torch.Tensor, action_mask: torch.Tensor) -> torch.Tensor:
+        """Return logits [B, 52] of all cards; the illegal ones are left to the exporter."""
+        return self.network.choose(observation)
+
+
+class NetworkPolicy:
+    """A policy that plays what a network says: its best card, or a card drawn from its odds."""
+
+    def __init__(self, network: Network, name: str, sample: bool = False) -> None:
+        self.network = network
+        self.name = name
+        self.sample = sample
+
+    def _check(self, views: npt.NDArray[Any]) -> None:
+        players = int(views["num_players"][0])
+        if players != self.network.num_players:
+            raise ValueError(
+                f"{self.name} learned to play with {self.network.num_players} players, "
+                f"not {players}"
+            )
+
+    def __call__(self, views: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return a card for each view, int64 [B]; ValueError for another number of players."""
+        self._check(views)
+        with torch.inference_mode():
+            logits = self.network.choose(torch.from_numpy(ct.observe(views))).numpy()
+        legal = ct.action_masks(views) != 0
+        return masked_choice(logits, legal, rng if self.sample else None)
+
+    def module(self) -> torch.nn.Module:
+        """Return what plays as a module ``forward(observation, action_mask) -> logits``."""
+        return _Player(self.network)
+
+
+# --- learning from all seats ----------------------------------------------------------------
+
+
+def potentials(games: npt.NDArray[Any], rules: ct.Rules) -> npt.NDArray[np.float64]:
+    """Return every player's potential [B, P], whose changes ``reward="captures"`` pays.
+
+    In the deal at hand the points less the mean of all players, beside the net of finished deals.
+    """
+    points = ct.points(games, rules).astype(np.float64)
+    points -= points.mean(axis=1, keepdims=True)
+    points[ct.is_over(games)] = 0.0  # they are among the scores already
+    scores = games["scores"][:, : rules.num_players] - games["deals"][:, None] * rules.par
+    return np.asarray(scores + points)
+
+
+def seat_advantages(
+    rewards: npt.NDArray[np.floating[Any]],
+    values: npt.NDArray[np.floating[Any]],
+    over: npt.NDArray[np.bool_],
+    players: npt.NDArray[np.integer[Any]],
+    decay: float,
+) -> npt.NDArray[np.float64]:
+    """Return the generalised advantage estimates of every seat after every decision, [T, B, P].
+
+    What a seat is paid between two decisions of its own is one reward, and its next own decision
+    is its next state: the estimate decays there, and only there. `rewards` [T, B, P] are what each
+    decision of anybody paid every seat, `values` [T + 1, B, P] what every seat expected before it,
+    `over` [T, B] tells whether the game ended with it, `players` [T + 1, B] who decides. Behind
+    the last decision stand the values of all seats, whoever is on turn. Nothing is discounted.
+    """
+    steps, _, seats = rewards.shape
+    advantages = np.empty(rewards.shape)
+    ahead = np.zeros(rewards.shape[1:])
+    for step in reversed(range(steps)):
+        goes_on = ~over[step][:, None]
+        # Between own decisions the estimate does not decay, so that the values there cancel.
+        own = players[step + 1][:, None] == np.arange(seats)
+        ahead = np.where(own, decay, 1.0) * goes_on * ahead
+        ahead += rewards[step] + goes_on * values[step + 1] - values[step]
+        advantages[step] = ahead
+    return advantages
+
+
+# --- imitation -----------------------------------------------------------------------------
+
+
+def played_decisions(
+    rules: ct.Rules, policy: ct.Policy, deals: int, rng: np.random.Generator
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]]:
+    """Yield the deals [n] that go on, their views and the policy's cards, round by round.
+
+    One card in ten is played at random instead, so that the way out of trouble is learned too.
+    """
+    games = ct.new_games(rules, deals, seed=int(rng.integers(2**62)))
+    while not ct.is_over(games).all():
+        live = np.flatnonzero(~ct.is_over(games))
+        views = ct.views(ct.take(games, live))
+        best = policy(views, rng)
+        yield live, views, best
+        masks = ct.action_masks(views) != 0
+        stray = masked_choice(np.zeros(masks.shape, np.float32), masks, rng)
+        cards = np.zeros(deals, dtype=np.int64)
+        cards[live] = np.where(rng.random(len(live)) < 0.1, stray, best)
+        ct.play(games, cards)
+
+
+def imitate(run: Run, network: Network, decisions: int, learning_rate: float) -> None:
+    """Teach a network the cards of `greedy`, over so many decisions."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    rng, greedy = np.random.default_rng([run.seed, 1]), ct.make_policy("greedy")
+    bar = ProgressBar(f"{run.folder.name}: imitating greedy")
+    done = 0
+    while done < decisions:
+        rounds = [
+            (ct.observe(views, packed=True), views["legal"], best)
+            for _, views, best in played_decisions(run.rules, greedy, 2048, rng)
+        ]
+        rows, masks, cards = (np.concatenate(parts) for parts in zip(*rounds, strict=True))
+        for batch in np.array_split(rng.permutation(len(cards)), len(cards) // 1024 + 1):
+            observations = torch.from_numpy(ct.unpack(rows[batch]))
+            legal = torch.from_numpy(ct.unpack(masks[batch]) != 0)
+            answers = torch.from_numpy(cards[batch])
+            log_probs = masked_log_probs(network.choose(observations), legal)
+            loss = torch.nn.functional.nll_loss(log_probs, answers)
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+        done += len(cards)
+        alike = (log_probs.argmax(1) == answers).float().mean().item()
+        bar.say(f"{100 * alike:.0f} % of its cards")
+        bar.move(min(1.0, done / decisions))
+    bar.close()
 
 
 # --- measuring ------------------------------------------------------------------------------
@@ -319,6 +503,15 @@ def evaluate(
             }
         )
     return rows
+
+
+def measure(policy: Any, run: Run, opponents: Iterable[str], deals: int) -> dict[str, float]:
+    """Return net points of a policy against each opponent, and half the width of the intervals."""
+    numbers = {}
+    for row in evaluate(policy, run.agent, opponents, run.rules, deals, run.seed):
+        numbers[f"net_{row['against']}"] = row["net"]
+        numbers[f"half_width_{row['against']}"] = row["half_width"]
+    return numbers
 
 
 def draw_curve(run: Run, opponents: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -25,14 +24,19 @@ from torch import nn
 
 import chinese_ten_env as ct
 from agents.common import (
+    PARTNER_RANK,
+    RANKS,
+    SUITS,
+    NetworkPolicy,
     ProgressBar,
     Run,
     Stopwatch,
     evaluate,
-    masked_choice,
+    imitate,
+    observed_rows,
+    played_decisions,
     write_whole,
 )
-from chinese_ten_env import Feature
 from chinese_ten_env.adapters.sb3 import ChineseTenVecEnv
 
 # --- config ---------------------------------------------------------------------------------
@@ -119,24 +123,6 @@ class Config:
 
 # --- network --------------------------------------------------------------------------------
 
-_RANKS, _SUITS = 13, 4
-_PARTNER_RANK = [8 - rank if rank < 9 else rank for rank in range(_RANKS)]
-
-
-def _rows(num_players: int) -> tuple[list[int], list[int], list[int]]:
-    """Return the rows that hold cards, counts and seats, without those of absent players."""
-    absent = {
-        feature
-        for feature in Feature
-        if feature.name[-1].isdigit() and int(feature.name[-1]) >= num_players
-    }
-    counts = [*range(Feature.HAND_SIZE_0, Feature.PLAYER), *range(Feature.TOTAL_0, ct.NUM_FEATURES)]
-    return (
-        [row for row in range(Feature.HAND, Feature.HAND_SIZE_0) if Feature(row) not in absent],
-        [row for row in counts if Feature(row) not in absent],
-        [Feature.DEALER, Feature.LEVY, Feature.REVERSED],
-    )
-
 
 class RankNetwork(nn.Module):
     """Looks at each rank with the rank that it captures, and at the table as a whole.
@@ -145,33 +131,40 @@ class RankNetwork(nn.Module):
     a learned vector for each rank tells them apart.
     """
 
+    partner_rank: torch.Tensor
+    _cards: torch.Tensor
+    _counts: torch.Tensor
+    _seats: torch.Tensor
+
     def __init__(self, num_players: int, width: int, context: int) -> None:
         super().__init__()
         self.num_players = num_players
-        self._cards, self._counts, self._seats = _rows(num_players)
-        inputs = _SUITS * len(self._cards)
-        numbers = len(self._counts) + 4 * len(self._seats)
+        cards, counts, seats = observed_rows(num_players)
+        inputs = SUITS * len(cards)
+        numbers = len(counts) + 4 * len(seats)
         self.mine = nn.Linear(inputs, width)
         self.partner = nn.Linear(inputs, width, bias=False)
-        self.rank = nn.Parameter(torch.randn(_RANKS, width) * 0.3)
-        self.table = nn.Linear(_RANKS * width + numbers, context)
+        self.rank = nn.Parameter(torch.randn(RANKS, width) * 0.3)
+        self.table = nn.Linear(RANKS * width + numbers, context)
         self.around = nn.Linear(context, width, bias=False)
         self.again = nn.Linear(width, width)
-        self.logits = nn.Linear(width, _SUITS)
+        self.logits = nn.Linear(width, SUITS)
         self.outlook = nn.Linear(context, context)
         self.value = nn.Linear(context, 1)
-        self.register_buffer("partner_rank", torch.tensor(_PARTNER_RANK))
+        self.register_buffer("partner_rank", torch.tensor(PARTNER_RANK))
+        for name, rows in (("_cards", cards), ("_counts", counts), ("_seats", seats)):
+            self.register_buffer(name, torch.tensor(rows), persistent=False)
         nn.init.zeros_(self.logits.weight)
         nn.init.zeros_(self.value.weight)
 
     def look(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits [B, 52] and what is known of the table [B, context]."""
-        size = len(observations)
-        cards = observations[:, self._cards].view(size, len(self._cards), _RANKS, _SUITS)
-        ranks = cards.transpose(1, 2).reshape(size, _RANKS, -1).float()
-        counts = observations[:, self._counts, :24].float().mean(2)
-        seats = observations[:, self._seats, :4].float().flatten(1)
-        partners = self.partner(ranks)[:, self.partner_rank]
+        size = observations.shape[0]  # len() would be a constant in an exported graph
+        cards = observations.index_select(1, self._cards).view(size, -1, RANKS, SUITS)
+        ranks = cards.transpose(1, 2).reshape(size, RANKS, -1).float()
+        counts = observations[..., :24].index_select(1, self._counts).float().mean(2)
+        seats = observations[..., :4].index_select(1, self._seats).float().flatten(1)
+        partners = self.partner(ranks).index_select(1, self.partner_rank)
         pairs = torch.relu(self.mine(ranks) + partners + self.rank)
         table = torch.relu(self.table(torch.cat([pairs.flatten(1), counts, seats], 1)))
         again = torch.relu(self.again(pairs) + self.around(table).unsqueeze(1))
@@ -193,7 +186,7 @@ class RankNetwork(nn.Module):
 class _Latent(nn.Module):
     """Stands where Stable-Baselines3 has its hidden layers: hands on what the network computes."""
 
-    latent_dim_pi = _RANKS * _SUITS
+    latent_dim_pi = RANKS * SUITS
     latent_dim_vf = 1
 
     def __init__(self, network: RankNetwork) -> None:
@@ -259,31 +252,6 @@ class RankPolicy(MaskableActorCriticPolicy):
 # --- rollout --------------------------------------------------------------------------------
 
 
-class NetworkPolicy:
-    """A policy that plays what a network says: its best card, or a card drawn from its odds."""
-
-    def __init__(self, network: RankNetwork, name: str, sample: bool = False) -> None:
-        self.network = network
-        self.name = name
-        self.sample = sample
-
-    def _check(self, views: npt.NDArray[Any]) -> None:
-        players = int(views["num_players"][0])
-        if players != self.network.num_players:
-            raise ValueError(
-                f"{self.name} learned to play with {self.network.num_players} players, "
-                f"not {players}"
-            )
-
-    def __call__(self, views: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return a card for each view, int64 [B]; ValueError for another number of players."""
-        self._check(views)
-        with torch.inference_mode():
-            logits = self.network.choose(torch.from_numpy(ct.observe(views))).numpy()
-        legal = ct.action_masks(views) != 0
-        return masked_choice(logits, legal, rng if self.sample else None)
-
-
 def make_pool(config: Config) -> ct.Pool:
     """Return the opponents to begin with; the learner and its past selves join later."""
     return ct.Pool(["random", "greedy"], [config.weight_random, config.weight_greedy])
@@ -320,58 +288,11 @@ class Lesson(NamedTuple):
     """[N] points less the mean of all players at the time: what has been paid for already."""
 
 
-def played_decisions(
-    rules: ct.Rules, policy: ct.Policy, deals: int, rng: np.random.Generator
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]]:
-    """Yield the deals [n] that go on, their views and the policy's cards, round by round.
-
-    One card in ten is played at random instead, so that the way out of trouble is learned too.
-    """
-    games = ct.new_games(rules, deals, seed=int(rng.integers(2**62)))
-    while not ct.is_over(games).all():
-        live = np.flatnonzero(~ct.is_over(games))
-        views = ct.views(ct.take(games, live))
-        best = policy(views, rng)
-        yield live, views, best
-        masks = ct.action_masks(views) != 0
-        stray = masked_choice(np.zeros(masks.shape, np.float32), masks, rng)
-        cards = np.zeros(deals, dtype=np.int64)
-        cards[live] = np.where(rng.random(len(live)) < 0.1, stray, best)
-        ct.play(games, cards)
-
-
 def held_points(views: npt.NDArray[Any], rules: ct.Rules) -> npt.NDArray[np.float32]:
     """Return the points of the player on turn less the mean of all players, [N]."""
     points = ct.points(views, rules)
     own = points[np.arange(len(views)), views["player"]]
     return np.asarray(own - points.mean(axis=1), dtype=np.float32)
-
-
-def imitate(run: Run, config: Config, network: RankNetwork) -> None:
-    """Teach the cards of `greedy`."""
-    optimizer = torch.optim.Adam(network.parameters(), lr=config.lesson_rate)
-    rng, greedy = np.random.default_rng([run.seed, 1]), ct.make_policy("greedy")
-    bar = ProgressBar(f"{run.folder.name}: imitating greedy")
-    done = 0
-    while done < config.imitate:
-        rounds = [
-            (torch.from_numpy(ct.observe(views)), ct.action_masks(views) != 0, best)
-            for _, views, best in played_decisions(run.rules, greedy, 2048, rng)
-        ]
-        observations = torch.cat([observation for observation, _, _ in rounds])
-        legal = torch.from_numpy(np.concatenate([masks for _, masks, _ in rounds]))
-        cards = torch.from_numpy(np.concatenate([best for _, _, best in rounds]))
-        for batch in torch.split(torch.randperm(len(cards)), 1024):
-            logits = network.choose(observations[batch]).masked_fill(~legal[batch], -1e8)
-            loss = nn.functional.cross_entropy(logits, cards[batch])
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-        done += len(cards)
-        alike = (logits.argmax(1) == cards[batch]).float().mean().item()
-        bar.say(f"{100 * alike:.0f} % of its cards")
-        bar.move(min(1.0, done / config.imitate))
-    bar.close()
 
 
 def worth_of_cards(
@@ -393,7 +314,7 @@ def worth_of_cards(
         ct.play(games, answers)
     players = np.repeat(views["player"][numbers], worlds)
     nets = ct.nets(games, rules)[np.arange(len(games)), players]
-    worth = np.zeros((len(views), _RANKS * _SUITS), dtype=np.float32)
+    worth = np.zeros((len(views), RANKS * SUITS), dtype=np.float32)
     worth[numbers, cards] = nets.reshape(-1, worlds).mean(axis=1)
     return worth
 
@@ -717,7 +638,7 @@ def fit(run: Run, config: Config) -> None:
         if not begun:
             progress.record_start()
         if not begun and config.imitate > 0:
-            imitate(run, config, progress.network)
+            imitate(run, progress.network, config.imitate, config.lesson_rate)
             save(progress)
         if model.num_timesteps == 0 and config.improve > 0:
             improve(progress, model.stopwatch)

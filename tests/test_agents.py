@@ -20,23 +20,9 @@ from scipy import stats
 import chinese_ten_env as ct
 import train
 from agents.common import Run, masked_choice, write_json, write_whole
+from tests.training import fit, smallest
 
 ROOT = Path(train.__file__).parent
-SMALL = ["--total-steps", "1024", "--num-envs", "16", "--num-steps", "32", "--minibatch", "256"]
-SMALL += ["--width", "8", "--context", "16", "--imitate", "2000", "--evaluation-deals", "4"]
-SMALL += ["--snapshot-every", "512", "--deals", "6", "--improve", "0.001", "--lesson-deals", "4"]
-
-
-def fit(folder: Path, *more: str) -> int:
-    return train.main(["fit", *SMALL, "--folder", str(folder), *more])
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A complete run with the smallest settings."""
-    folder = tmp_path_factory.mktemp("runs")
-    assert fit(folder, "--name", "done", "--seed", "5") == 0
-    return folder / "done"
 
 
 @pytest.fixture
@@ -54,19 +40,32 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 def test_every_agent_fits_and_plays(
     agent: str, variant: str, num_players: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = fit(tmp_path, "--agent", agent, "--variant", variant, "--name", "run")
+    code = fit(tmp_path, "--variant", variant, "--name", "run", agent=agent)
     assert code == 0
     printed = capsys.readouterr().out
     for word in ("greedy", "random", "net points", "95 % interval"):
         assert word in printed
-    policy = ct.make_policy(str(tmp_path / "run"))
+    lines = Run.open(tmp_path / "run").metrics()
+    assert [line["steps"] for line in lines if line["steps"]] == [512, 1024]
+    assert {"net_greedy", "net_random"} <= set(lines[0])  # before learning
+    assert {"entropy", "explained_variance", "steps_per_s", "approx_kl"} <= set(lines[-1])
+    assert {"net_greedy", "half_width_greedy", "net_random"} <= set(lines[-1])
+    assert list((tmp_path / "run").glob("events.out.tfevents*"))
+    policy, again = (ct.make_policy(str(tmp_path / "run")) for _ in range(2))
+    assert train.main(["export", str(tmp_path / "run")]) == 0
+    exported = ct.make_policy(str(tmp_path / "run" / "run.onnx"))
+    alike = []
     games = ct.new_games(ct.make_rules(variant, num_players), 40, seed=1)
     rng = np.random.default_rng(0)
     while not ct.is_over(games).all():
         live = np.flatnonzero(~ct.is_over(games))
         cards = np.zeros(len(games), dtype=np.int64)
-        cards[live] = policy(ct.views(games[live]), rng)
+        views = ct.views(games[live])
+        cards[live] = policy(views, rng)
+        np.testing.assert_array_equal(again(views, rng), cards[live])
+        alike.extend(cards[live] == exported(views, rng))
         ct.play(games, cards)  # raises if one is illegal
+    assert np.mean(alike) > 0.99  # rounding may decide between equals
 
 
 def test_a_run_folder_says_what_was_done(finished: Path) -> None:
@@ -194,9 +193,9 @@ def test_bad_settings_leave_nothing_behind(tmp_path: Path, wrong: list[str]) -> 
 # --- interruption ---------------------------------------------------------------------------
 
 
-def start_long_run(folder: Path) -> subprocess.Popen[str]:
+def start_long_run(folder: Path, agent: str) -> subprocess.Popen[str]:
     """Start a run that would take hours, and wait until it has a checkpoint after a rollout."""
-    command = [sys.executable, str(ROOT / "train.py"), "fit", *SMALL, "--folder", str(folder)]
+    command = [sys.executable, str(ROOT / "train.py"), *smallest(agent), "--folder", str(folder)]
     command += ["--name", "run", "--total-steps", "100000000", "--minutes", "600"]
     process = subprocess.Popen(
         command,
@@ -221,10 +220,11 @@ def start_long_run(folder: Path) -> subprocess.Popen[str]:
     ("stop", "state", "code"),
     [(signal.SIGKILL, "running", -signal.SIGKILL), (signal.SIGINT, "interrupted", 130)],
 )
+@pytest.mark.parametrize("agent", train.AGENTS)
 def test_a_stopped_run_goes_on_where_it_was(
-    tmp_path: Path, stop: signal.Signals, state: str, code: int
+    agent: str, tmp_path: Path, stop: signal.Signals, state: str, code: int
 ) -> None:
-    process = start_long_run(tmp_path)
+    process = start_long_run(tmp_path, agent)
     process.send_signal(stop)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == code

@@ -76,7 +76,10 @@ def test_every_block_is_of_a_kind_that_is_tested() -> None:
 
 
 @pytest.mark.parametrize("block", blocks("pycon"), ids=block_id)
-def test_sessions_give_what_is_printed(block: Block) -> None:
+def test_sessions_give_what_is_printed(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     session = doctest.DocTestParser().get_doctest(
         block.code, {}, block_id(block), str(README), block.line - 1
     )
@@ -88,7 +91,8 @@ def test_sessions_give_what_is_printed(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=block_id)
-def test_programs_run(block: Block) -> None:
+def test_programs_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     # Padding lets a traceback name the line of the README.
     code = "\n" * (block.line - 1) + block.code
     exec(compile(code, README, "exec"), {"__name__": "__main__"})
@@ -337,7 +341,7 @@ def test_make_targets_exist() -> None:
 
 def test_commands_of_train_exist(capsys: pytest.CaptureFixture[str]) -> None:
     named = set(re.findall(r"^python train\.py ([a-z]+)", commands(), flags=re.MULTILINE))
-    assert named == {"fit", "evaluate", "resume"}
+    assert named == {"fit", "evaluate", "resume", "export"}
     for name in named:
         with pytest.raises(SystemExit) as end:
             train.main([name, "--help"])
