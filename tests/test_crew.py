@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
+import multiprocessing
 import pickle
 import subprocess
 import sys
@@ -207,30 +207,29 @@ def test_observations_of_many_games_are_those_of_each() -> None:
     env.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def step_once(env: ChineseTenVectorEnv, actions: npt.NDArray[np.int64]) -> None:
+    """Step an environment, in another process."""
+    env.step(actions)
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_an_environment_goes_on_in_a_forked_process() -> None:
+def test_an_environment_goes_on_in_another_process(method: str) -> None:
     env = big_env(2, opponents=None)
     _, infos = env.reset(seed=1)
+    _, _, _, _, infos = env.step(infos["action_mask"].argmax(1))  # the threads are running now
     actions = infos["action_mask"].argmax(1)
-    _, _, _, _, infos = env.step(actions)  # the threads are running now
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            env.step(infos["action_mask"].argmax(1))
-            status = 0
-        finally:
-            os._exit(status)
-    until = time.monotonic() + 60
-    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < until:
-        time.sleep(0.05)
-    if ended[0] == 0:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-    assert ended[0] == child, "the forked process hangs"
-    assert os.waitstatus_to_exitcode(ended[1]) == 0
-    env.step(infos["action_mask"].argmax(1))
+    child: Any = multiprocessing.get_context(method)
+    process = child.Process(target=step_once, args=(env, actions))
+    process.start()
+    process.join(120)
+    hangs = process.is_alive()
+    if hangs:
+        process.kill()
+        process.join()
+    assert not hangs
+    assert process.exitcode == 0
+    env.step(actions)
     env.close()
 
 
