@@ -4,6 +4,7 @@ Written from the rules text alone, with lists of card names ("AS", "TD"); it sha
 library. Where speed and clearness disagree, clearness wins.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -426,3 +427,15 @@ def card_ids(cards: Sequence[str | None]) -> set[int]:
 def thermometer(count: int) -> set[int]:
     """Return the bits 0 .. count - 1."""
     return set(range(count))
+
+
+def copied(game: ReferenceGame) -> ReferenceGame:
+    """Return an independent copy; what never changes is shared."""
+    twin = copy.copy(game)
+    twin.hands, twin.piles, twin.laid = (
+        [list(cards) for cards in cards_of_seats]
+        for cards_of_seats in (game.hands, game.piles, game.laid)
+    )
+    twin.table, twin.stock = list(game.table), list(game.stock)
+    twin.captures, twin.totals = list(game.captures), list(game.totals)
+    return twin

@@ -6,7 +6,6 @@ and by the slow reference, and both are counted again here.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import chinese_ten_env as ct
-from tests.reference import CARDS, ReferenceGame
+from tests.reference import CARDS, ReferenceGame, copied
 
 TENS = (
     "hands AC 4H QC KD / AD 2C 6H | table 8C 8H 9D 9S TC TD TS QH | stock 9H 8S AH TH 2D KH 2S"
@@ -219,18 +218,6 @@ def reference_at(count: Count) -> ReferenceGame:
     if "levier" in sections:
         game.captures.append((int(sections["levier"]), "5H", ["5D"]))
     return game
-
-
-def copied(game: ReferenceGame) -> ReferenceGame:
-    """Return an independent copy; what never changes is shared."""
-    twin = copy.copy(game)
-    twin.hands, twin.piles, twin.laid = (
-        [list(cards) for cards in cards_of_seats]
-        for cards_of_seats in (game.hands, game.piles, game.laid)
-    )
-    twin.table, twin.stock = list(game.table), list(game.stock)
-    twin.captures, twin.totals = list(game.captures), list(game.totals)
-    return twin
 
 
 @EVERY_COUNT

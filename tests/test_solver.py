@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import random
 from fractions import Fraction
@@ -14,7 +13,7 @@ import pytest
 import chinese_ten_env as ct
 from chinese_ten_env import solver
 from tests.helpers import TABLES, random_deck, random_switches, table_id
-from tests.reference import CARDS, ReferenceGame
+from tests.reference import CARDS, ReferenceGame, copied
 
 TWO_PLAYERS = [table for table in TABLES if table[1] == 2]
 EVERY_TABLE = pytest.mark.parametrize("table", TWO_PLAYERS, ids=table_id)
@@ -27,18 +26,6 @@ def two_players(seed: int, turn: int, variant: str = "mainland", **switches: Any
     while game.games["turn"][0] < turn:
         game.play(rng.choice(game.legal))
     return game
-
-
-def copied(game: ReferenceGame) -> ReferenceGame:
-    """Return an independent copy; what never changes is shared."""
-    twin = copy.copy(game)
-    twin.hands, twin.piles, twin.laid = (
-        [list(cards) for cards in cards_of_seats]
-        for cards_of_seats in (game.hands, game.piles, game.laid)
-    )
-    twin.table, twin.stock = list(game.table), list(game.stock)
-    twin.captures, twin.totals = list(game.captures), list(game.totals)
-    return twin
 
 
 def minimax_of_cards(game: ReferenceGame) -> dict[str, Fraction]:
