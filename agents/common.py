@@ -514,6 +514,73 @@ def measure(policy: Any, run: Run, opponents: Iterable[str], deals: int) -> dict
     return numbers
 
 
+class Budget(Protocol):
+    """What of an agent's settings says how long it trains and how it is measured meanwhile."""
+
+    @property
+    def total_steps(self) -> int:
+        """Decisions to train for."""
+
+    @property
+    def minutes(self) -> float:
+        """Minutes of training, whichever comes first."""
+
+    @property
+    def evaluate_every(self) -> float:
+        """Seconds between two measurements."""
+
+    @property
+    def evaluation_deals(self) -> int:
+        """Deals of a measurement, each played in all seatings."""
+
+
+class Progress:
+    """How far a run is: measures and writes down, and tells when the budget is used up."""
+
+    def __init__(self, run: Run, config: Budget, policy: Any, opponents: Sequence[str]) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        status = run.status
+        self.run, self.budget, self.policy, self.opponents = run, config, policy, opponents
+        self.steps = int(status["steps"])
+        self.stopwatch = Stopwatch(status["seconds"])
+        self.next_evaluation = 0.0
+        self.standing = "not measured yet"
+        self.bar = ProgressBar(run.folder.name)
+        self.board = SummaryWriter(str(run.folder))
+
+    @property
+    def done(self) -> float:
+        """The share of the budget that is used up, of decisions or of time, whichever is more."""
+        by_time = self.stopwatch.seconds / (60.0 * self.budget.minutes)
+        return min(1.0, max(self.steps / self.budget.total_steps, by_time))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for a measurement."""
+        return self.stopwatch.seconds >= self.next_evaluation or self.done >= 1.0
+
+    def record(self, line: dict[str, float], measured: bool) -> None:
+        """Write down a line of numbers."""
+        line = {"steps": self.steps, "seconds": round(self.stopwatch.seconds, 3)} | line
+        if measured:
+            line |= measure(self.policy, self.run, self.opponents, self.budget.evaluation_deals)
+            opponent = self.opponents[0]
+            net, half = line[f"net_{opponent}"], line[f"half_width_{opponent}"]
+            self.standing = f"{net:+.1f} ± {half:.1f} against {opponent}"
+            self.next_evaluation = self.stopwatch.seconds + self.budget.evaluate_every
+        self.run.add_metrics({name: float(value) for name, value in line.items()})
+        for name, value in line.items():
+            self.board.add_scalar(f"run/{name}", value, self.steps)
+        self.bar.say(f"{line.get('steps_per_s', 0):,.0f} decisions/s, {self.standing}")
+        self.bar.move(self.done)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self.bar.close()
+        self.board.close()
+
+
 def draw_curve(run: Run, opponents: Sequence[str]) -> None:
     """Draw the net points against each opponent over the time of training, with intervals."""
     from matplotlib.figure import Figure

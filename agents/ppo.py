@@ -23,15 +23,13 @@ from agents.common import (
     RANKS,
     SUITS,
     NetworkPolicy,
-    ProgressBar,
+    Progress,
     Run,
-    Stopwatch,
     evaluate,
     imitate,
     masked_entropy,
     masked_log_probs,
     masked_sample,
-    measure,
     observed_rows,
     potentials,
     seat_advantages,
@@ -557,41 +555,12 @@ def shadow(network: N) -> N:
     return other
 
 
-class Progress:
-    """Between rollouts: measures, saves, and tells when the budget is used up."""
+class Keeper(Progress):
+    """Keeps what is learned on the disk."""
 
     def __init__(self, run: Run, config: Config, learner: Learner) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        status = run.status
-        self.run, self.config, self.learner = run, config, learner
-        self.steps = int(status["steps"])
-        self.stopwatch = Stopwatch(status["seconds"])
-        self.next_evaluation = 0.0
-        self.standing = "not measured yet"
-        self.bar = ProgressBar(run.folder.name)
-        self.board = SummaryWriter(str(run.folder))
-
-    @property
-    def done(self) -> float:
-        """The share of the budget that is used up, of decisions or of time, whichever is more."""
-        by_time = self.stopwatch.seconds / (60.0 * self.config.minutes)
-        return min(1.0, max(self.steps / self.config.total_steps, by_time))
-
-    def record(self, line: dict[str, float], measured: bool) -> None:
-        """Write down a line of numbers."""
-        line = {"steps": self.steps, "seconds": round(self.stopwatch.seconds, 3)} | line
-        if measured:
-            policy = NetworkPolicy(self.learner.actor, self.run.agent)
-            line |= measure(policy, self.run, OPPONENTS, self.config.evaluation_deals)
-            net, half = line["net_greedy"], line["half_width_greedy"]
-            self.standing = f"{net:+.1f} ± {half:.1f} against greedy"
-            self.next_evaluation = self.stopwatch.seconds + self.config.evaluate_every
-        self.run.add_metrics({name: float(value) for name, value in line.items()})
-        for name, value in line.items():
-            self.board.add_scalar(f"run/{name}", value, self.steps)
-        self.bar.say(f"{line.get('steps_per_s', 0):,.0f} decisions/s, {self.standing}")
-        self.bar.move(self.done)
+        super().__init__(run, config, NetworkPolicy(learner.actor, run.agent), OPPONENTS)
+        self.learner = learner
 
     def save(self) -> None:
         """Put what has been learned so far on the disk, and last the status."""
@@ -610,11 +579,6 @@ class Progress:
         self.learner.actor.load_state_dict(state["actor"])
         self.learner.critic.load_state_dict(state["critic"])
         self.learner.optimizer.load_state_dict(state["optimizer"])
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        self.bar.close()
-        self.board.close()
 
 
 def warm_up(run: Run, config: Config) -> None:
@@ -637,7 +601,7 @@ def fit(run: Run, config: Config) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the learner's own threads share the work
     learner = Learner(run.rules, config, seed)
-    progress = Progress(run, config, learner)
+    progress = Keeper(run, config, learner)
     try:
         run.drop_metrics_after(run.status["seconds"])
         if begun:
@@ -656,7 +620,7 @@ def fit(run: Run, config: Config) -> None:
             progress.steps += decisions
             seconds = progress.stopwatch.seconds
             line = {"steps_per_s": round(decisions / max(1e-9, seconds - before))} | line
-            progress.record(line, seconds >= progress.next_evaluation or progress.done >= 1.0)
+            progress.record(line, progress.is_due)
             progress.save()
         model = learner.actor.state_dict()
         write_whole(run.folder / MODEL, lambda new: torch.save(model, new))

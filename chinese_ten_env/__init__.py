@@ -37,7 +37,7 @@ from chinese_ten_env.policies.choice import masked_choice
 from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 if TYPE_CHECKING:
-    from chinese_ten_env import solver
+    from chinese_ten_env import ntuple, solver
 
 __version__ = "0.1.0"
 
@@ -68,6 +68,7 @@ __all__ = [
     "masked_choice",
     "nets",
     "new_games",
+    "ntuple",
     "observe",
     "pack",
     "play",
@@ -91,9 +92,9 @@ if hasattr(_pettingzoo, "register"):
 
 
 def __getattr__(name: str) -> Any:
-    """Import the solver when it is first asked for: most programs never do."""
-    if name == "solver":
+    """Import what most programs never need when it is first asked for."""
+    if name in ("ntuple", "solver"):
         from importlib import import_module
 
-        return import_module("chinese_ten_env.solver")
+        return import_module(f"chinese_ten_env.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

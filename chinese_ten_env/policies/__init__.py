@@ -22,6 +22,7 @@ from chinese_ten_env.jit import kernel
 from chinese_ten_env.policies.greedy import greedy
 from chinese_ten_env.policies.onnx import OnnxPolicy
 from chinese_ten_env.policies.random import random
+from chinese_ten_env.rules import Rules
 
 Cards = npt.NDArray[np.int64]
 
@@ -44,14 +45,23 @@ SEARCHES = ("pimc", "ismcts")
 """Policies that think, and have how long they do in their names: ``pimc:64``, ``ismcts:50ms``."""
 
 
-def make_policy(policy: Any) -> Policy:
+PRETRAINED = "pretrained"
+
+
+def make_policy(policy: Any, rules: Rules | None = None) -> Policy:
     """Return a policy: by name, from a training run's folder or an ONNX file, or as it is.
 
     Searches take their budget in the name, and ``pimc`` who plays out: ``pimc:64``, ``pimc:50ms``,
-    ``pimc:64:greedy``, ``ismcts:1000``. ValueError names the choices.
+    ``pimc:64:greedy``, ``ismcts:1000``. ``pretrained`` plays the policy that the library brings for
+    the rules that it meets; given `rules`, it says at once if there is none. ValueError names the
+    choices.
     """
     if callable(policy):
         return policy
+    if policy == PRETRAINED:
+        from chinese_ten_env.policies.pretrained import Pretrained
+
+        return Pretrained(rules)
     if isinstance(policy, str) and policy in POLICIES:
         return POLICIES[policy]()
     if isinstance(policy, str) and policy.split(":")[0] in SEARCHES:
@@ -62,12 +72,12 @@ def make_policy(policy: Any) -> Policy:
         return load_run(Path(policy))
     if isinstance(policy, (str, Path)) and Path(policy).suffix == ".onnx":
         return OnnxPolicy(policy)
-    close = difflib.get_close_matches(str(policy), [*POLICIES, *SEARCHES], n=1)
+    close = difflib.get_close_matches(str(policy), [*POLICIES, PRETRAINED, *SEARCHES], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
-        f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}, a search such as "
-        "pimc:64 or ismcts:1000, the folder of a training run, an ONNX file (.onnx), or any "
-        f"callable policy(views, rng).{hint}"
+        f"unknown policy {policy!r}; choose one of {', '.join([*POLICIES, PRETRAINED])}, a search "
+        "such as pimc:64 or ismcts:1000, the folder of a training run, an ONNX file (.onnx), or "
+        f"any callable policy(views, rng).{hint}"
     )
 
 

@@ -1,0 +1,343 @@
+"""Lessons: what every card of a decision would have led to in the very deal at hand.
+
+Deals are played, and at a part of the decisions each card that differs is tried in turn: the deal
+goes on from there with the same stock and the same other hands, all players going on by one rule,
+until the player has been on turn a few times more; what he may still win then, a network of values
+says. The other hands are those that play has led to, so that what play tells of them is learned
+too, and all cards meet the same luck.
+
+How often the player is on turn is drawn anew for each decision, so that on average it is the
+lambda-return of temporal-difference learning (Sutton 1988).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chinese_ten_env.bits import EMPTY, GAMMA, ONE, U64, draw, mix
+from chinese_ten_env.cards import NUM_CARDS
+from chinese_ten_env.engine import (
+    DEAL,
+    NOBODY,
+    OVER,
+    PLAY,
+    begin,
+    levy_taker,
+    new_games,
+    pile_points,
+    play_card,
+)
+from chinese_ten_env.jit import inlined_kernel, kernel
+from chinese_ten_env.machine import lowest, nth, popcount
+from chinese_ten_env.ntuple.features import MOST, PARTNER_RANK, write_features
+from chinese_ten_env.ntuple.network import FIRST, Network, best_card, scratch, still_to_win
+from chinese_ten_env.policies.greedy import best_card as greedy_card
+from chinese_ten_env.policies.playout import PLAYOUTS, quick_card
+from chinese_ten_env.policies.values import empty_values, without_twins, write_values
+
+NETWORK = len(PLAYOUTS)
+"""The number of the rule by which the network itself goes on, behind `PLAYOUTS`."""
+_QUICK = PLAYOUTS.index("quick")
+_GREEDY = PLAYOUTS.index("greedy")
+
+MOST_CARDS = 12
+"""Cards of a decision: a hand of two players."""
+_CHANCE = 1 << 30
+
+
+class Lessons(NamedTuple):
+    """Decisions to learn from, and positions to learn the value of.
+
+    Features are padded with -1.
+    """
+
+    features: npt.NDArray[np.int16]
+    """[N, 40] what the player saw."""
+    starts: npt.NDArray[np.int64]
+    """[N + 1] where the cards of each decision begin in what follows."""
+    cards: npt.NDArray[np.int16]
+    """[M, 3] of each card: its number, and the features of its own rank and its partner's."""
+    worth: npt.NDArray[np.float32]
+    """[M] the net points that it led to."""
+    seen: npt.NDArray[np.int16]
+    """[V, 40] what a player saw when he was to play."""
+    won: npt.NDArray[np.float32]
+    """[V] the net points that he still won: points more than a share of all that was left."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How lessons are made."""
+
+    rule: int = _QUICK
+    """Who goes on: one of `PLAYOUTS` by number, or `NETWORK`."""
+    part: float = 0.5
+    """The share of decisions at which all cards are tried."""
+    stray: float = 0.1
+    """The share of cards that are played at random, so that the way out of trouble is learned."""
+    horizon: float = 0.6
+    """The chance, at each own turn, of going on to the next; with 1 to the end of the deal."""
+    decay: float = 0.7
+    """Lambda of the returns from which values are learned."""
+
+
+@inlined_kernel
+def _held(game: Any, seat: int) -> float:
+    """Return a seat's points with a share of all that is left; the levy counts already."""
+    own, left = 0.0, float(game.total)
+    for other in range(game.num_players):
+        points = pile_points(game, other)
+        left -= points
+        if other == seat:
+            own = points
+    taker = levy_taker(game)
+    if taker == seat:
+        own += game.levy * (game.num_players - 1)
+    elif taker != NOBODY:
+        own -= game.levy
+    return own + left / game.num_players
+
+
+@inlined_kernel
+def _card_by(
+    game: Any,
+    rule: int,
+    values: Any,
+    weights: Any,
+    plan: Any,
+    codes: Any,
+    features: Any,
+    starts: Any,
+    known: Any,
+    context: Any,
+    rows_kept: Any,
+) -> int:
+    if rule == _QUICK:
+        return quick_card(game, values)
+    if rule == _GREEDY:
+        return greedy_card(game, values)
+    return best_card(game, weights, plan, codes, features, starts, known, context, rows_kept)
+
+
+@inlined_kernel
+def _keep(features: Any, count: int, out: Any) -> None:
+    for place in range(MOST):
+        out[place] = features[place] if place < count else -1
+
+
+@kernel
+def _write_lessons(
+    games: Any,
+    states: Any,
+    rule: int,
+    part: float,
+    stray: float,
+    horizon: float,
+    decay: float,
+    weights: Any,
+    plan: Any,
+    codes: Any,
+    features: Any,
+    starts: Any,
+    known: Any,
+    context: Any,
+    rows_kept: Any,
+    values: Any,
+    value_weights: Any,
+    value_plan: Any,
+    out_features: Any,
+    out_starts: Any,
+    out_cards: Any,
+    worth: Any,
+    seen: Any,
+    won: Any,
+    notes: Any,
+) -> tuple[int, int, int]:
+    """Play deals until no more of them are sure to fit; return how much of each was written.
+
+    `games` [2] and `notes` [V, 3] are scratch: seat, points held, value.
+    """
+    state = states[0]
+    first = plan[FIRST]
+    decisions = rows = positions = 0
+    game, trial = games[0], games[1]
+    deal = 4 * NUM_CARDS  # decisions of a deal are fewer than 2 * 24
+    while (
+        decisions + deal < len(out_features)
+        and rows + deal * MOST_CARDS < len(worth)
+        and positions + deal < len(won)
+    ):
+        state, dealer = draw(state, game.num_players)
+        state += GAMMA
+        game.rng = mix(state)
+        begin(game, int(dealer))
+        begun = positions
+        while game.phase != OVER:
+            cards = without_twins(game.legal, values)
+            many = cards & (cards - ONE) != EMPTY
+            me = game.player
+            game.viewer = me
+            state, word = draw(state, _CHANCE)
+            try_all = many and word < part * _CHANCE
+            if try_all or game.phase == PLAY:
+                count = write_features(game, codes, first, features)
+            if try_all:
+                _keep(features, count, out_features[decisions])
+                begin_row = rows
+                rest = cards
+                while rest != EMPTY:
+                    card = lowest(rest)
+                    rest &= rest - ONE
+                    out_cards[rows, 0] = NUM_CARDS * game.phase + card
+                    out_cards[rows, 1] = features[card >> 2]
+                    out_cards[rows, 2] = features[PARTNER_RANK[card >> 2]]
+                    rows += 1
+                decisions += 1
+                out_starts[decisions] = rows
+            if game.phase == PLAY:
+                _keep(features, count, seen[positions])
+                notes[positions, 0], notes[positions, 1] = me, _held(game, me)
+                notes[positions, 2] = still_to_win(
+                    game,
+                    value_weights,
+                    value_plan,
+                    codes,
+                    features,
+                    starts,
+                    known,
+                    context,
+                    rows_kept,
+                )
+                positions += 1
+            if try_all:
+                turns = 1
+                state, word = draw(state, _CHANCE)
+                while word < horizon * _CHANCE and turns < NUM_CARDS:
+                    turns += 1
+                    state, word = draw(state, _CHANCE)
+                for place in range(begin_row, rows):
+                    games[1] = games[0]
+                    play_card(trial, out_cards[place, 0] - NUM_CARDS * game.phase)
+                    left = turns
+                    while trial.phase != OVER:
+                        trial.viewer = trial.player
+                        if trial.player == me and trial.phase == PLAY and trial.turn > game.turn:
+                            left -= 1
+                            if left == 0:
+                                break
+                        card = _card_by(
+                            trial,
+                            rule,
+                            values,
+                            weights,
+                            plan,
+                            codes,
+                            features,
+                            starts,
+                            known,
+                            context,
+                            rows_kept,
+                        )
+                        play_card(trial, card)
+                    if trial.phase == OVER:
+                        worth[place] = trial.settled[me]
+                    else:
+                        worth[place] = _held(trial, me) + still_to_win(
+                            trial,
+                            value_weights,
+                            value_plan,
+                            codes,
+                            features,
+                            starts,
+                            known,
+                            context,
+                            rows_kept,
+                        )
+            card = _card_by(
+                game,
+                rule,
+                values,
+                weights,
+                plan,
+                codes,
+                features,
+                starts,
+                known,
+                context,
+                rows_kept,
+            )
+            state, word = draw(state, _CHANCE)
+            if many and word < stray * _CHANCE:
+                state, word = draw(state, popcount(cards))
+                card = nth(cards, word)
+            play_card(game, card)
+            game.viewer = NOBODY
+        for seat in range(game.num_players):
+            ahead, value, held = 0.0, 0.0, float(game.settled[seat])
+            for place in range(positions - 1, begun - 1, -1):
+                if notes[place, 0] == seat:
+                    ahead = held - notes[place, 1] + decay * ahead + (1.0 - decay) * value
+                    won[place] = ahead
+                    held, value = notes[place, 1], notes[place, 2]
+    states[0] = state
+    return decisions, rows, positions
+
+
+class Teacher:
+    """Makes lessons from deals of its own, one after the other from a seed."""
+
+    def __init__(self, network: Network, values: Network, seed: int) -> None:
+        self.network, self.values = network, values
+        rules = network.rules
+        self.games = new_games(rules, 2, seed=0)
+        self.games["match"] = DEAL
+        self.state = np.array([mix(U64(seed))], dtype=np.uint64)
+        self.points = empty_values()
+        write_values(self.games[0], self.points)
+
+    def teach(self, decisions: int, settings: Settings) -> Lessons:
+        """Return about so many decisions, with the weights that the networks have now."""
+        size = decisions + 5 * NUM_CARDS
+        positions = int(size / max(settings.part, 0.05)) + size
+        arrays: tuple[Any, Any, Any, Any, Any, Any] = (
+            np.empty((size, MOST), dtype=np.int16),
+            np.zeros(size + 1, dtype=np.int64),
+            np.empty((size * MOST_CARDS, 3), dtype=np.int16),
+            np.empty(size * MOST_CARDS, dtype=np.float32),
+            np.empty((positions, MOST), dtype=np.int16),
+            np.empty(positions, dtype=np.float32),
+        )
+        widest = max(self.network.width, self.values.width)
+        if self.network.width != self.values.width:
+            raise ValueError("the network and that of the values must have one width")
+        count, rows, seen = _write_lessons(
+            self.games,
+            self.state,
+            settings.rule,
+            settings.part,
+            settings.stray,
+            settings.horizon,
+            settings.decay,
+            self.network.weights,
+            self.network.plan,
+            self.network.codes,
+            *scratch(widest),
+            self.points,
+            self.values.weights,
+            self.values.plan,
+            *arrays,
+            np.empty((positions, 3), dtype=np.float64),
+        )
+        features, starts, cards, worth, positions_seen, won = arrays
+        return Lessons(
+            features[:count],
+            starts[: count + 1],
+            cards[:rows],
+            worth[:rows],
+            positions_seen[:seen],
+            won[:seen],
+        )
