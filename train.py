@@ -4,6 +4,9 @@ python train.py fit --variant taiwan --num-players 4
 python train.py evaluate runs/mainland-2-... --against random greedy
 python train.py resume runs/mainland-2-...
 python train.py export runs/mainland-2-... --to mine.onnx
+python train.py best-response pretrained --variant mainland
+python train.py publish runs/mainland-2-...
+python train.py measure-pretrained
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ from rich.table import Table
 
 import chinese_ten_env as ct
 from agents.common import Run, draw_curve, evaluate, write_json, write_whole
+from agents.zoo import measure_zoo, publish
 
 AGENTS = tuple(
     sorted(
         path.stem
         for path in (Path(__file__).parent / "agents").glob("*.py")
-        if path.stem not in ("__init__", "common")
+        if path.stem not in ("__init__", "common", "zoo")
     )
 )
 ALL = "all"
@@ -91,6 +95,55 @@ class Export:
     """The file, which ends in .onnx; in the run folder, with its name, unless given."""
 
 
+@dataclass
+class BestResponse:
+    """Train a fresh agent against a policy alone, and tell what it gains.
+
+    What it gains is a lower bound on what the policy can lose to somebody who knows it.
+    """
+
+    policy: Annotated[str, tyro.conf.Positional]
+    """The policy, by name, run folder or ONNX file."""
+    variant: Literal[tuple(ct.VARIANTS)] = "mainland"  # type: ignore[valid-type]
+    """The variant."""
+    num_players: int | None = None
+    """The number of players; the smallest of the variant unless given."""
+    agent: Literal["dmc", "maskable_ppo"] = "dmc"
+    """Who learns: dmc against compiled policies, maskable_ppo against any."""
+    minutes: float = 10.0
+    """Minutes of training."""
+    seed: int = 0
+    """Of all that is random."""
+    folder: Path = Path("runs")
+    """Where the run folder is made."""
+    name: str | None = None
+    """Name of the run folder; made from the rest unless given."""
+    deals: int = 10_000
+    """Deals of the evaluation at the end, each played in all seatings."""
+
+
+@dataclass
+class Publish:
+    """Put the agent of a complete dmc run among the pretrained policies of this checkout."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+
+
+@dataclass
+class MeasurePretrained:
+    """Measure the pretrained policies and keep the results for the README's table."""
+
+    variants: tuple[str, ...] = ()
+    """Those to measure, as ``mainland-2``; all unless given."""
+    deals: int = 10_000
+    """Deals against policies that do not search, each played in all seatings."""
+    search_deals: int = 2_000
+    """Deals against those that search."""
+    seed: int = EVALUATION_SEED
+    """Of the deals."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -106,6 +159,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             finish(run, command.deals, console)
         elif isinstance(command, Export):
             export(command, console)
+        elif isinstance(command, BestResponse):
+            respond(command, console)
+        elif isinstance(command, Publish):
+            path = publish(Run.open(command.run))
+            console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        elif isinstance(command, MeasurePretrained):
+            measure_zoo(
+                command.variants, command.deals, command.search_deals, command.seed, console
+            )
         else:
             show(command, console)
     except KeyboardInterrupt:
@@ -144,6 +206,9 @@ def _commands(agent: str) -> Any:
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Resume, tyro.conf.subcommand("resume")]
         | Annotated[Export, tyro.conf.subcommand("export")]
+        | Annotated[BestResponse, tyro.conf.subcommand("best-response")]
+        | Annotated[Publish, tyro.conf.subcommand("publish")]
+        | Annotated[MeasurePretrained, tyro.conf.subcommand("measure-pretrained")]
     )
 
 
@@ -166,20 +231,48 @@ def fit_all(command: Any, console: Console) -> None:
         finish(run, command.deals, console)
 
 
+def respond(command: BestResponse, console: Console) -> None:
+    """Train a best response and say what it gains."""
+    rules = ct.make_rules(command.variant, command.num_players)
+    if rules.num_players != 2:
+        raise ValueError("a best response is measured for two players, whose sum is zero")
+    ct.make_policy(command.policy, rules)  # says what is wrong with it before any training
+    agent = importlib.import_module(f"agents.{command.agent}")
+    settings: dict[str, Any] = {"minutes": command.minutes, "opponent": command.policy}
+    if command.agent == "dmc":
+        # Against one that never learns, what has been learned is the best to go on with.
+        settings["own"] = 0.5
+    config = agent.Config(**settings)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    against = Path(command.policy).stem.replace(":", "-")
+    name = f"{rules.variant}-{rules.num_players}-against-{against}-{command.seed}-{stamp}"
+    folder = command.folder / (command.name or name)
+    run = Run.create(folder, command.agent, rules, command.seed, asdict(config))
+    row = finish(run, command.deals, console)[0]
+    low, high = row["net"] - row["half_width"], row["net"] + row["half_width"]
+    console.print(
+        f"{command.policy} can lose at least {row['net']:+.2f} net points a deal "
+        f"({low:+.2f} to {high:+.2f}): what this agent gains against it",
+        soft_wrap=True,
+    )
+
+
 def _run_name(command: Any, rules: ct.Rules) -> str:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     return f"{rules.variant}-{rules.num_players}-{command.agent}-{command.seed}-{stamp}"
 
 
-def finish(run: Run, deals: int, console: Console) -> None:
-    """Train a run to its end, measure it, and only then call it complete."""
+def finish(run: Run, deals: int, console: Console) -> list[dict[str, Any]]:
+    """Train a run to its end, measure it, and only then call it complete; return the rows."""
     agent = importlib.import_module(f"agents.{run.agent}")
     console.print(f"training in {run.folder} (Ctrl-C stops it; 'resume' goes on)", soft_wrap=True)
     try:
-        agent.fit(run, agent.Config(**run.header["config"]))
-        draw_curve(run, agent.OPPONENTS)
+        config = agent.Config(**run.header["config"])
+        opponents = agent.opponents(config)
+        agent.fit(run, config)
+        draw_curve(run, opponents)
         policy = agent.read(run)
-        rows = evaluate(policy, run.agent, agent.OPPONENTS, run.rules, deals, EVALUATION_SEED)
+        rows = evaluate(policy, run.agent, opponents, run.rules, deals, EVALUATION_SEED)
         write_json(run.folder / "evaluation.json", rows)
     except BaseException:
         status = run.status
@@ -193,6 +286,7 @@ def finish(run: Run, deals: int, console: Console) -> None:
     status = run.status
     run.set_status("complete", status["steps"], status["seconds"])
     console.print(table(run, rows))
+    return rows
 
 
 # --- evaluate -------------------------------------------------------------------------------

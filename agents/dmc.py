@@ -10,7 +10,7 @@ of the training by what has been learned. The networks are the library's n-tuple
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,11 @@ class Config:
     """Share of the training, at its end, in which trials go on by what has been learned."""
     threads: int = 2
     """Threads that share the work."""
+    opponent: str = ""
+    """A policy to learn against, and nobody else; self-play unless given.
+
+    ``quick``, ``greedy``, ``pretrained`` or the folder of a run of this agent: what is compiled.
+    """
     evaluate_every: float = 30.0
     """Seconds between two measurements."""
     evaluation_deals: int = 1000
@@ -105,6 +110,28 @@ class NTuplePolicy:
         return NTupleModule(self.network)
 
 
+OPPONENTS = ("greedy", "random")
+
+
+def opponents(config: Config) -> tuple[str, ...]:
+    """Return whom training and evaluation are measured against."""
+    return (config.opponent,) if config.opponent else OPPONENTS
+
+
+def rival(rules: ct.Rules, name: str) -> str | ct.ntuple.Network | None:
+    """Return what a compiled trial can play against; ValueError for what it cannot."""
+    if not name or name in ("quick", "greedy"):
+        return name or None
+    policy: Any = ct.make_policy(name, rules)
+    network = getattr(policy, "network", None)
+    if not isinstance(network, ct.ntuple.Network):
+        raise ValueError(
+            f"dmc learns against quick, greedy, pretrained or a run of its own, not {name!r}; "
+            "maskable_ppo learns against any policy"
+        )
+    return network
+
+
 # --- lessons --------------------------------------------------------------------------------
 
 
@@ -122,7 +149,10 @@ class Learner:
         self.workers = ThreadPoolExecutor(config.threads)
         self.of_cards = ct.ntuple.Descent(self.network, config.threads, self.workers.map)
         self.of_values = ct.ntuple.Descent(self.values, config.threads, self.workers.map)
-        self.teachers = [ct.ntuple.Teacher(self.network, self.values, word) for word in words]
+        other = rival(rules, config.opponent)
+        self.teachers = [
+            ct.ntuple.Teacher(self.network, self.values, word, other) for word in words
+        ]
         self.rounds = 0
 
     def learn(self, done: float) -> dict[str, float]:
@@ -181,17 +211,16 @@ class Learner:
 
 # --- fit ------------------------------------------------------------------------------------
 
-OPPONENTS = ("greedy", "random")
 CHECKPOINT = "checkpoint.npz"
 MODEL = "model.npz"
 
 
 def warm_up(run: Run, config: Config) -> None:
     """Compile all that is needed, so that the budget of minutes goes into learning."""
-    small = Config(round=2, minibatch=1, threads=config.threads, width=config.width)
+    small = replace(config, round=2, minibatch=1)
     learner = Learner(run.rules, small, 0)
     learner.learn(0.0)
-    evaluate(learner.network, "warm-up", OPPONENTS, run.rules, 2, run.seed)
+    evaluate(learner.network, "warm-up", opponents(config), run.rules, 2, run.seed)
     learner.close()
 
 
@@ -212,7 +241,7 @@ def fit(run: Run, config: Config) -> None:
     # Other deals after an interruption.
     learner = Learner(run.rules, config, run.seed + run.status["steps"])
     policy = NTuplePolicy(learner.network, run.agent)
-    progress = Progress(run, config, policy, OPPONENTS)
+    progress = Progress(run, config, policy, opponents(config))
     try:
         run.drop_metrics_after(run.status["seconds"])
         if begun:

@@ -33,6 +33,7 @@ from agents.common import (
     Stopwatch,
     evaluate,
     imitate,
+    measure,
     observed_rows,
     played_decisions,
     write_whole,
@@ -96,6 +97,8 @@ class Config:
     """Past lessons to learn from again."""
     lesson_rate: float = 2e-3
     """Learning rate of imitation and lessons at the start; that of lessons falls to a tenth."""
+    opponent: str = ""
+    """A policy to learn against, and nobody else; the pool unless given."""
     evaluate_every: float = 30.0
     """Seconds between two measurements."""
     evaluation_deals: int = 500
@@ -254,6 +257,8 @@ class RankPolicy(MaskableActorCriticPolicy):
 
 def make_pool(config: Config) -> ct.Pool:
     """Return the opponents to begin with; the learner and its past selves join later."""
+    if config.opponent:
+        return ct.Pool([config.opponent])
     return ct.Pool(["random", "greedy"], [config.weight_random, config.weight_greedy])
 
 
@@ -261,6 +266,8 @@ def set_selves(
     pool: ct.Pool, config: Config, network: RankNetwork, past: list[RankNetwork]
 ) -> None:
     """Let the pool hold the learner and its past selves beside the fixed opponents."""
+    if config.opponent:
+        return
     del pool.policies[2:], pool.weights[2:]
     rest = max(0.0, 1.0 - config.weight_random - config.weight_greedy - config.weight_self)
     pool.add(
@@ -529,18 +536,22 @@ class Progress(BaseCallback):
         """Return net points against the fixed opponents, in a few duplicate deals."""
         policy = NetworkPolicy(self.network, self.run.agent)
         deals = self.config.evaluation_deals
-        rows = evaluate(policy, self.run.agent, OPPONENTS, self.run.rules, deals, self.run.seed)
-        numbers = {}
-        for row in rows:
-            numbers[f"net_{row['against']}"] = row["net"]
-            numbers[f"half_width_{row['against']}"] = row["half_width"]
-        net, half = numbers["net_greedy"], numbers["half_width_greedy"]
-        self.standing = f"{net:+.1f} ± {half:.1f} against greedy"
+        against = opponents(self.config)
+        numbers = measure(policy, self.run, against, deals)
+        net, half = numbers[f"net_{against[0]}"], numbers[f"half_width_{against[0]}"]
+        self.standing = f"{net:+.1f} ± {half:.1f} against {against[0]}"
         self.next_evaluation = self.model.stopwatch.seconds + self.config.evaluate_every
         return numbers
 
 
 OPPONENTS = ("greedy", "random")
+
+
+def opponents(config: Config) -> tuple[str, ...]:
+    """Return whom training and evaluation are measured against."""
+    return (config.opponent,) if config.opponent else OPPONENTS
+
+
 CHECKPOINT = "checkpoint.zip"
 PAST = "past.pt"
 MODEL = "model.zip"

@@ -447,6 +447,13 @@ def loss_of(
 # --- fit ------------------------------------------------------------------------------------
 
 OPPONENTS = ("greedy", "random")
+
+
+def opponents(config: Config) -> tuple[str, ...]:
+    """Return whom training and evaluation are measured against."""
+    return OPPONENTS
+
+
 CHECKPOINT = "checkpoint.pt"
 MODEL = "model.pt"
 
@@ -559,7 +566,7 @@ class Keeper(Progress):
     """Keeps what is learned on the disk."""
 
     def __init__(self, run: Run, config: Config, learner: Learner) -> None:
-        super().__init__(run, config, NetworkPolicy(learner.actor, run.agent), OPPONENTS)
+        super().__init__(run, config, NetworkPolicy(learner.actor, run.agent), opponents(config))
         self.learner = learner
 
     def save(self) -> None:

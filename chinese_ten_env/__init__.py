@@ -38,6 +38,7 @@ from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 if TYPE_CHECKING:
     from chinese_ten_env import ntuple, solver
+    from chinese_ten_env.policies import pretrained
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ __all__ = [
     "pack",
     "play",
     "points",
+    "pretrained",
     "solver",
     "take",
     "unpack",
@@ -91,10 +93,14 @@ if hasattr(_pettingzoo, "register"):
     _pettingzoo.register("aec", "chinese_ten-v0", "chinese_ten_env.chinese_ten_v0:env")
 
 
+_LATE = {"ntuple": "ntuple", "pretrained": "policies.pretrained", "solver": "solver"}
+"""What most programs never need, and where it is."""
+
+
 def __getattr__(name: str) -> Any:
-    """Import what most programs never need when it is first asked for."""
-    if name in ("ntuple", "solver"):
+    """Import a late part when it is first asked for."""
+    if name in _LATE:
         from importlib import import_module
 
-        return import_module(f"chinese_ten_env.{name}")
+        return import_module(f"chinese_ten_env.{_LATE[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,18 +6,23 @@ from pathlib import Path
 
 import train
 
-SMALL = ["--total-steps", "1024", "--num-envs", "16", "--num-steps", "32", "--minibatch", "256"]
-SMALL += ["--width", "8", "--context", "16", "--imitate", "2000", "--evaluation-deals", "4"]
-SMALL += ["--deals", "6"]
-MORE = {
-    "maskable_ppo": ["--snapshot-every", "512", "--improve", "0.001", "--lesson-deals", "4"],
+COMMON = ["--total-steps", "1024", "--evaluation-deals", "4", "--deals", "6"]
+PPO = ["--num-envs", "16", "--num-steps", "32", "--minibatch", "256"]
+PPO += ["--width", "8", "--context", "16", "--imitate", "2000"]
+OWN = {
+    "dmc": ["--round", "512", "--minibatch", "128", "--first-rounds", "1", "--own", "0.5"],
+    "maskable_ppo": [
+        *PPO,
+        *("--snapshot-every", "512", "--improve", "0.001", "--lesson-deals", "4"),
+    ],
+    "ppo": PPO,
 }
-"""What an agent of that name needs beside."""
+"""What an agent needs beside."""
 
 
 def smallest(agent: str) -> list[str]:
     """Return the arguments of ``train.py`` that train an agent in the smallest way."""
-    return ["fit", "--agent", agent, *SMALL, *MORE.get(agent, [])]
+    return ["fit", "--agent", agent, *COMMON, *OWN[agent]]
 
 
 def fit(folder: Path, *more: str, agent: str = "maskable_ppo") -> int:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from chinese_ten_env.bits import EMPTY, ONE
 from chinese_ten_env.cards import NUM_CARDS
-from chinese_ten_env.engine import Games
+from chinese_ten_env.engine import Games, blank_games
 from chinese_ten_env.jit import inlined_kernel, kernel
 from chinese_ten_env.machine import lowest
 from chinese_ten_env.ntuple.features import (
@@ -282,13 +282,15 @@ class Network:
         return worth
 
     def _check(self, views: Games) -> None:
-        players = views["num_players"]
-        wrong = players != self.rules.num_players
-        if wrong.any():
-            raise ValueError(
-                f"{self.name} learned to play with {self.rules.num_players} players, "
-                f"not {players[wrong][0]}"
-            )
+        if not len(views):
+            return
+        mine = blank_games(self.rules, 1)
+        for name in ("num_players", "point_bits", "levy"):
+            if (views[name] != mine[name]).any():
+                raise ValueError(
+                    f"{self.name} learned the points of {self.rules.variant} with "
+                    f"{self.rules.num_players} players, and can play no other game"
+                )
 
     def randomize(self, seed: int) -> None:
         """Draw the weights with which learning begins."""

@@ -8,6 +8,9 @@ too, and all cards meet the same luck.
 
 How often the player is on turn is drawn anew for each decision, so that on average it is the
 lambda-return of temporal-difference learning (Sutton 1988).
+
+In self-play all seats make lessons. Against a rival one seat does, drawn for each deal, and the
+rival plays the others.
 """
 
 from __future__ import annotations
@@ -38,14 +41,18 @@ from chinese_ten_env.ntuple.network import FIRST, Network, best_card, scratch, s
 from chinese_ten_env.policies.greedy import best_card as greedy_card
 from chinese_ten_env.policies.playout import PLAYOUTS, quick_card
 from chinese_ten_env.policies.values import empty_values, without_twins, write_values
+from chinese_ten_env.rules import HAND_CARDS
 
 NETWORK = len(PLAYOUTS)
 """The number of the rule by which the network itself goes on, behind `PLAYOUTS`."""
 _QUICK = PLAYOUTS.index("quick")
 _GREEDY = PLAYOUTS.index("greedy")
+_NO_RULE = -1
 
 MOST_CARDS = 12
 """Cards of a decision: a hand of two players."""
+_MOST_DECISIONS = 3 * HAND_CARDS
+"""Decisions of a deal: in each turn a card to play, one to take with it and one with the flip."""
 _CHANCE = 1 << 30
 
 
@@ -134,6 +141,8 @@ def _write_lessons(
     games: Any,
     states: Any,
     rule: int,
+    rival_rule: int,
+    rival_weights: Any,
     part: float,
     stray: float,
     horizon: float,
@@ -157,7 +166,7 @@ def _write_lessons(
     won: Any,
     notes: Any,
 ) -> tuple[int, int, int]:
-    """Play deals until no more of them are sure to fit; return how much of each was written.
+    """Play deals while another one is sure to fit; return how much of each was written.
 
     `games` [2] and `notes` [V, 3] are scratch: seat, points held, value.
     """
@@ -165,25 +174,26 @@ def _write_lessons(
     first = plan[FIRST]
     decisions = rows = positions = 0
     game, trial = games[0], games[1]
-    deal = 4 * NUM_CARDS  # decisions of a deal are fewer than 2 * 24
-    while (
-        decisions + deal < len(out_features)
-        and rows + deal * MOST_CARDS < len(worth)
-        and positions + deal < len(won)
-    ):
+    while decisions + _MOST_DECISIONS <= len(out_features) and positions + HAND_CARDS <= len(won):
         state, dealer = draw(state, game.num_players)
         state += GAMMA
         game.rng = mix(state)
         begin(game, int(dealer))
         begun = positions
+        everybody, learner = rival_rule == _NO_RULE, NOBODY
+        if not everybody:
+            state, chosen = draw(state, game.num_players)
+            learner = int(chosen)
         while game.phase != OVER:
             cards = without_twins(game.legal, values)
             many = cards & (cards - ONE) != EMPTY
             me = game.player
             game.viewer = me
             state, word = draw(state, _CHANCE)
-            try_all = many and word < part * _CHANCE
-            if try_all or game.phase == PLAY:
+            learns = everybody or learner == me
+            try_all = learns and many and word < part * _CHANCE
+            is_seen = learns and game.phase == PLAY
+            if try_all or is_seen:
                 count = write_features(game, codes, first, features)
             if try_all:
                 _keep(features, count, out_features[decisions])
@@ -198,7 +208,7 @@ def _write_lessons(
                     rows += 1
                 decisions += 1
                 out_starts[decisions] = rows
-            if game.phase == PLAY:
+            if is_seen:
                 _keep(features, count, seen[positions])
                 notes[positions, 0], notes[positions, 1] = me, _held(game, me)
                 notes[positions, 2] = still_to_win(
@@ -229,11 +239,12 @@ def _write_lessons(
                             left -= 1
                             if left == 0:
                                 break
+                        own = everybody or learner == trial.player
                         card = _card_by(
                             trial,
-                            rule,
+                            rule if own else rival_rule,
                             values,
-                            weights,
+                            weights if own else rival_weights,
                             plan,
                             codes,
                             features,
@@ -259,9 +270,9 @@ def _write_lessons(
                         )
             card = _card_by(
                 game,
-                rule,
+                rule if learns else rival_rule,
                 values,
-                weights,
+                weights if learns else rival_weights,
                 plan,
                 codes,
                 features,
@@ -271,7 +282,7 @@ def _write_lessons(
                 rows_kept,
             )
             state, word = draw(state, _CHANCE)
-            if many and word < stray * _CHANCE:
+            if learns and many and word < stray * _CHANCE:
                 state, word = draw(state, popcount(cards))
                 card = nth(cards, word)
             play_card(game, card)
@@ -288,21 +299,34 @@ def _write_lessons(
 
 
 class Teacher:
-    """Makes lessons from deals of its own, one after the other from a seed."""
+    """Makes lessons from deals of its own, one after the other from a seed.
 
-    def __init__(self, network: Network, values: Network, seed: int) -> None:
+    `rival`: whom to learn against, instead of from all seats: one of `PLAYOUTS` or a network of the
+    same width for the same points.
+    """
+
+    def __init__(
+        self, network: Network, values: Network, seed: int, rival: str | Network | None = None
+    ) -> None:
+        if network.width != values.width:
+            raise ValueError(
+                f"the networks must have one width, not {network.width} and {values.width}"
+            )
         self.network, self.values = network, values
-        rules = network.rules
-        self.games = new_games(rules, 2, seed=0)
+        self.rival_rule, self.rival_weights = _rival(network, rival)
+        self.games = new_games(network.rules, 2, seed=0)
         self.games["match"] = DEAL
         self.state = np.array([mix(U64(seed))], dtype=np.uint64)
         self.points = empty_values()
         write_values(self.games[0], self.points)
 
     def teach(self, decisions: int, settings: Settings) -> Lessons:
-        """Return about so many decisions, with the weights that the networks have now."""
-        size = decisions + 5 * NUM_CARDS
-        positions = int(size / max(settings.part, 0.05)) + size
+        """Return at least so many decisions, with the weights that the networks have now.
+
+        They are fewer where hardly a decision leaves a choice.
+        """
+        size = decisions + _MOST_DECISIONS - 1
+        positions = int(2 * size / settings.part) + HAND_CARDS
         arrays: tuple[Any, Any, Any, Any, Any, Any] = (
             np.empty((size, MOST), dtype=np.int16),
             np.zeros(size + 1, dtype=np.int64),
@@ -311,13 +335,12 @@ class Teacher:
             np.empty((positions, MOST), dtype=np.int16),
             np.empty(positions, dtype=np.float32),
         )
-        widest = max(self.network.width, self.values.width)
-        if self.network.width != self.values.width:
-            raise ValueError("the network and that of the values must have one width")
         count, rows, seen = _write_lessons(
             self.games,
             self.state,
             settings.rule,
+            self.rival_rule,
+            self.rival_weights,
             settings.part,
             settings.stray,
             settings.horizon,
@@ -325,7 +348,7 @@ class Teacher:
             self.network.weights,
             self.network.plan,
             self.network.codes,
-            *scratch(widest),
+            *scratch(self.network.width),
             self.points,
             self.values.weights,
             self.values.plan,
@@ -341,3 +364,19 @@ class Teacher:
             positions_seen[:seen],
             won[:seen],
         )
+
+
+def _rival(network: Network, rival: str | Network | None) -> tuple[int, npt.NDArray[np.float32]]:
+    """Return the number of a rival's rule, and its weights if it has any."""
+    if rival is None:
+        return _NO_RULE, network.weights
+    if isinstance(rival, Network):
+        if rival.width != network.width or not np.array_equal(rival.codes, network.codes):
+            raise ValueError(
+                f"a rival network must have width {network.width} and have learned the points of "
+                f"{network.rules.variant} with {network.rules.num_players} players"
+            )
+        return NETWORK, rival.weights
+    if rival not in PLAYOUTS:
+        raise ValueError(f"a rival is a network or one of {', '.join(PLAYOUTS)}, not {rival!r}")
+    return PLAYOUTS.index(rival), network.weights

@@ -8,9 +8,11 @@ whose deals are the same share a policy: ``g4a`` plays with that of ``mainland``
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,17 +49,24 @@ class Entry:
     network: Network
 
 
-def write_entry(path: Any, rules: Rules, network: Network, facts: dict[str, Any]) -> None:
-    """Write a file of the zoo; half precision is enough for what tells cards apart."""
-    about = {
-        "format": FORMAT,
-        "variant": rules.variant,
-        "num_players": rules.num_players,
-        "width": network.width,
-    } | facts
-    np.savez_compressed(
-        path, weights=network.weights.astype(np.float16), about=np.array(json.dumps(about))
-    )
+def publish(network: Network, facts: dict[str, Any]) -> Path:
+    """Put a network into the library, for the variant that it learned; return the file.
+
+    Half precision is enough to tell cards apart, and halves the file.
+    """
+    rules = network.rules
+    path = Path(str(_files())) / f"{rules.variant}-{rules.num_players}.npz"
+    about = {"format": FORMAT, "width": network.width} | facts
+    path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}.new")
+    with unfinished.open("wb") as file:
+        weights = network.weights.astype(np.float16)
+        np.savez_compressed(file, weights=weights, about=np.array(json.dumps(about)))
+    unfinished.replace(path)
+    entries.cache_clear()
+    load_entry.cache_clear()
+    _by_deal.cache_clear()
+    return path
 
 
 def _files() -> Any:
@@ -72,7 +81,7 @@ def load_entry(variant: str, num_players: int) -> Entry:
         weights = arrays["weights"].astype(np.float32)
     if about.pop("format") != FORMAT:
         raise ValueError(f"the pretrained policy of {variant} is of another format than {FORMAT}")
-    rules = make_rules(about.pop("variant"), about.pop("num_players"))
+    rules = make_rules(variant, num_players)
     name = f"pretrained {variant} {num_players}"
     network = Network(rules, about.pop("width"), weights, name=name)
     return Entry(variant, num_players, about, network)
@@ -118,8 +127,10 @@ class Pretrained:
 
     def __init__(self, rules: Rules | None = None) -> None:
         self._entries: dict[bytes, Entry] = {}
+        self.network: Network | None = None
+        """The policy for `rules`, if they were given."""
         if rules is not None:
-            self.entry(blank_games(rules, 1))
+            self.network = self.entry(blank_games(rules, 1)).network
 
     def entry(self, games: Games) -> Entry:
         """Return the policy for the rules of the first of some games."""

@@ -1,0 +1,165 @@
+"""The pretrained policies of the library: put there, measured, and shown as a table.
+
+``zoo.jsonl`` beside this file holds a line for each policy and opponent that was measured. The
+README's table is made from these lines alone.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import chinese_ten_env as ct
+from agents.common import Run, commit, evaluate, write_whole
+
+LINES = Path(__file__).with_name("zoo.jsonl")
+OPPONENTS = ("random", "greedy", "pimc:64", "pimc:256")
+SEARCHED = "pretrained"
+"""Measured against ``pimc:64:pretrained``, for two players: what search adds to it."""
+
+
+# --- publishing -----------------------------------------------------------------------------
+
+
+def publish(run: Run) -> Path:
+    """Put what a complete dmc run has learned into the library; return the file."""
+    agent = import_module(f"agents.{run.agent}")
+    policy = agent.load(run)
+    network = getattr(policy, "network", None)
+    if not isinstance(network, ct.ntuple.Network):
+        raise ValueError(f"only runs of dmc can be published, and {run.folder} is of {run.agent}")
+    status = run.status
+    facts = {
+        "agent": run.agent,
+        "command": command_of(run),
+        "seed": run.seed,
+        "decisions": status["steps"],
+        "seconds": status["seconds"],
+        "commit": run.header.get("commit"),
+        "date": run.header.get("date"),
+    }
+    return ct.pretrained.publish(network, facts)
+
+
+def command_of(run: Run) -> str:
+    """Return the command that trains such a run again."""
+    defaults = import_module(f"agents.{run.agent}").Config()
+    words = ["python train.py fit", f"--agent {run.agent}", f"--variant {run.rules.variant}"]
+    words += [f"--num-players {run.rules.num_players}", f"--seed {run.seed}"]
+    for setting in fields(defaults):
+        value = run.header["config"][setting.name]
+        # How often it was measured on the way changes nothing.
+        changed = value != getattr(defaults, setting.name)
+        if changed and not setting.name.startswith("evaluat"):
+            words.append(f"--{setting.name.replace('_', '-')} {value}")
+    return " ".join(words)
+
+
+# --- measuring ------------------------------------------------------------------------------
+
+
+def read_lines(path: Path = LINES) -> list[dict[str, Any]]:
+    """Return the stored results."""
+    if not path.exists():
+        return []
+    return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+def _key(line: dict[str, Any]) -> tuple[str, int, str, str]:
+    return line["variant"], line["num_players"], line["policy"], line["against"]
+
+
+def keep(new: dict[str, Any], path: Path = LINES) -> None:
+    """Store a result in the place of an older one of the same policies."""
+    lines = {_key(line): line for line in read_lines(path)} | {_key(new): new}
+    text = "".join(json.dumps(line) + "\n" for _, line in sorted(lines.items()))
+    write_whole(path, lambda file: file.write_text(text))
+
+
+def microseconds(policy: ct.Policy, rules: ct.Rules, seed: int) -> float:
+    """Return the time of a decision in batches of 1,024 views, over a deal, in microseconds."""
+    games = ct.new_games(rules, 1024, seed=seed)
+    rng = np.random.default_rng(seed)
+    policy(ct.views(games), rng)
+    seconds, decisions = 0.0, 0
+    while not ct.is_over(games).all():
+        live = np.flatnonzero(~ct.is_over(games))
+        views = ct.views(ct.take(games, live))
+        start = time.perf_counter()
+        answer = policy(views, rng)
+        seconds += time.perf_counter() - start
+        decisions += len(live)
+        cards = np.zeros(len(games), dtype=np.int64)
+        cards[live] = answer
+        ct.play(games, cards)
+    return 1e6 * seconds / decisions
+
+
+def _pairs(num_players: int) -> Iterator[tuple[str, str]]:
+    for opponent in OPPONENTS:
+        yield "pretrained", opponent
+    if num_players == 2:
+        yield f"pimc:64:{SEARCHED}", SEARCHED
+
+
+def measure_zoo(
+    names: Sequence[str], deals: int, search_deals: int, seed: int, console: Any
+) -> None:
+    """Measure pretrained policies and store a line for each opponent as it is done."""
+    known = [f"{variant}-{players}" for variant, players in ct.pretrained.entries()]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"no pretrained policy {unknown[0]!r}; there are {', '.join(known)}")
+    for name in names or known:
+        variant, players = name.rsplit("-", 1)
+        rules = ct.make_rules(variant, int(players))
+        policy = ct.make_policy("pretrained", rules)
+        cost = round(microseconds(policy, rules, seed), 2)
+        for measured, opponent in _pairs(rules.num_players):
+            search = "pimc" in opponent or "pimc" in measured
+            count = search_deals if search else deals
+            row = evaluate(
+                ct.make_policy(measured, rules), measured, [opponent], rules, count, seed
+            )[0]
+            line = {"variant": variant, "num_players": rules.num_players, "policy": measured}
+            line |= row | {"microseconds": cost, "commit": commit()}
+            keep(line)
+            console.print(
+                f"{name}: {measured} against {opponent} {row['net']:+.2f} ± "
+                f"{row['half_width']:.2f}",
+                highlight=False,
+            )
+
+
+# --- showing --------------------------------------------------------------------------------
+
+
+def table(lines: Iterable[dict[str, Any]]) -> str:
+    """Return the results as a Markdown table, a row for each pretrained policy."""
+    by_key = {_key(line): line for line in lines}
+    head = ["variant", "players", *(f"against `{name}`" for name in OPPONENTS)]
+    head += ["a decision", "trained on", "in"]
+    rows = [head, ["---", "--:", *["--:"] * (len(head) - 2)]]
+    for variant, players in ct.pretrained.entries():
+        cells = [f"`{variant}`", str(players)]
+        cost = None
+        for opponent in OPPONENTS:
+            line = by_key.get((variant, players, "pretrained", opponent))
+            if line is None:
+                cells.append("not measured")
+                continue
+            cells.append(f"{line['net']:+.2f} ± {line['half_width']:.2f}")
+            cost = line["microseconds"]
+        facts = ct.pretrained.load_entry(variant, players).facts
+        cells.append("" if cost is None else f"{cost:.1f} µs")
+        cells.append(f"{facts['decisions'] / 1e6:.0f} M decisions")
+        cells.append(f"{facts['seconds'] / 60:.0f} min")
+        rows.append(cells)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
