@@ -236,8 +236,12 @@ def respond(command: BestResponse, console: Console) -> None:
     rules = ct.make_rules(command.variant, command.num_players)
     if rules.num_players != 2:
         raise ValueError("a best response is measured for two players, whose sum is zero")
-    ct.make_policy(command.policy, rules)  # says what is wrong with it before any training
     agent = importlib.import_module(f"agents.{command.agent}")
+    # Before any training, what is wrong with the policy.
+    if command.agent == "dmc":
+        agent.rival(rules, command.policy)
+    else:
+        ct.make_policy(command.policy, rules)
     settings: dict[str, Any] = {"minutes": command.minutes, "opponent": command.policy}
     if command.agent == "dmc":
         # Against one that never learns, what has been learned is the best to go on with.

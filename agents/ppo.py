@@ -74,6 +74,8 @@ class Config:
     """Numbers that the critic keeps for each rank."""
     critic_context: int = 64
     """Numbers that the critic keeps for the whole table."""
+    critic_share: float = 0.5
+    """Share of a rollout that the critic learns from; a position looks much like the one before."""
     threads: int = 2
     """Threads that share rollouts and gradient steps."""
     imitate: int = 300_000
@@ -95,6 +97,8 @@ class Config:
                 raise ValueError(f"{setting.name} must be at least {least}, not {value}")
         if not self.minutes > 0:
             raise ValueError(f"minutes must be positive, not {self.minutes}")
+        if not 0 < self.critic_share <= 1:
+            raise ValueError(f"critic_share must be a share above 0, not {self.critic_share}")
         if (self.num_envs * self.num_steps) % self.minibatch:
             raise ValueError(
                 f"a rollout has num_envs * num_steps = {self.num_envs * self.num_steps} decisions, "
@@ -432,8 +436,9 @@ def loss_of(
     clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
     policy_loss = -torch.minimum(gain * ratio, gain * clipped).mean()
     surprise = masked_entropy(log_probs).mean()
-    values = critic(batch.obs[rows], batch.hidden[rows], batch.stock[rows], batch.turn[rows])
-    value_loss = nn.functional.mse_loss(values, batch.returns[rows])
+    some = rows[: max(1, int(config.critic_share * len(rows)))]  # they are in random order
+    values = critic(batch.obs[some], batch.hidden[some], batch.stock[some], batch.turn[some])
+    value_loss = nn.functional.mse_loss(values, batch.returns[some])
     with torch.no_grad():
         numbers = {
             "entropy": surprise.item(),

@@ -54,7 +54,7 @@ def command_of(run: Run) -> str:
     words = ["python train.py fit", f"--agent {run.agent}", f"--variant {run.rules.variant}"]
     words += [f"--num-players {run.rules.num_players}", f"--seed {run.seed}"]
     for setting in fields(defaults):
-        value = run.header["config"][setting.name]
+        value = run.header["config"].get(setting.name, getattr(defaults, setting.name))
         # How often it was measured on the way changes nothing.
         changed = value != getattr(defaults, setting.name)
         if changed and not setting.name.startswith("evaluat"):
@@ -65,22 +65,22 @@ def command_of(run: Run) -> str:
 # --- measuring ------------------------------------------------------------------------------
 
 
-def read_lines(path: Path = LINES) -> list[dict[str, Any]]:
+def read_lines() -> list[dict[str, Any]]:
     """Return the stored results."""
-    if not path.exists():
+    if not LINES.exists():
         return []
-    return [json.loads(text) for text in path.read_text().splitlines()]
+    return [json.loads(text) for text in LINES.read_text().splitlines()]
 
 
 def _key(line: dict[str, Any]) -> tuple[str, int, str, str]:
     return line["variant"], line["num_players"], line["policy"], line["against"]
 
 
-def keep(new: dict[str, Any], path: Path = LINES) -> None:
+def keep(new: dict[str, Any]) -> None:
     """Store a result in the place of an older one of the same policies."""
-    lines = {_key(line): line for line in read_lines(path)} | {_key(new): new}
+    lines = {_key(line): line for line in read_lines()} | {_key(new): new}
     text = "".join(json.dumps(line) + "\n" for _, line in sorted(lines.items()))
-    write_whole(path, lambda file: file.write_text(text))
+    write_whole(LINES, lambda file: file.write_text(text))
 
 
 def microseconds(policy: ct.Policy, rules: ct.Rules, seed: int) -> float:
@@ -131,35 +131,36 @@ def measure_zoo(
             line = {"variant": variant, "num_players": rules.num_players, "policy": measured}
             line |= row | {"microseconds": cost, "commit": commit()}
             keep(line)
-            console.print(
-                f"{name}: {measured} against {opponent} {row['net']:+.2f} ± "
-                f"{row['half_width']:.2f}",
-                highlight=False,
-            )
+            console.print(f"{name}: {measured} against {opponent} {interval(row)}", markup=False)
 
 
 # --- showing --------------------------------------------------------------------------------
 
+HEAD = (
+    *("variant", "players"),
+    *(f"against `{name}`" for name in OPPONENTS),
+    *("a decision", "decisions learned from", "minutes"),
+)
 
-def table(lines: Iterable[dict[str, Any]]) -> str:
-    """Return the results as a Markdown table, a row for each pretrained policy."""
+
+def table(lines: Iterable[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the results as rows of text under `HEAD`, one for each pretrained policy."""
     by_key = {_key(line): line for line in lines}
-    head = ["variant", "players", *(f"against `{name}`" for name in OPPONENTS)]
-    head += ["a decision", "trained on", "in"]
-    rows = [head, ["---", "--:", *["--:"] * (len(head) - 2)]]
+    rows = []
     for variant, players in ct.pretrained.entries():
-        cells = [f"`{variant}`", str(players)]
-        cost = None
-        for opponent in OPPONENTS:
-            line = by_key.get((variant, players, "pretrained", opponent))
-            if line is None:
-                cells.append("not measured")
-                continue
-            cells.append(f"{line['net']:+.2f} ± {line['half_width']:.2f}")
-            cost = line["microseconds"]
         facts = ct.pretrained.load_entry(variant, players).facts
-        cells.append("" if cost is None else f"{cost:.1f} µs")
-        cells.append(f"{facts['decisions'] / 1e6:.0f} M decisions")
-        cells.append(f"{facts['seconds'] / 60:.0f} min")
-        rows.append(cells)
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        found = [by_key.get((variant, players, "pretrained", name)) for name in OPPONENTS]
+        cost = next((f"{line['microseconds']:.1f} µs" for line in found if line), "")
+        rows.append(
+            (
+                *(f"`{variant}`", str(players)),
+                *(interval(line) if line else "not measured" for line in found),
+                *(cost, f"{facts['decisions'] / 1e6:.0f} M", f"{facts['seconds'] / 60:.1f}"),
+            )
+        )
+    return rows
+
+
+def interval(line: dict[str, Any]) -> str:
+    """Return a result with its 95 % interval as text."""
+    return f"{line['net']:+.2f} ± {line['half_width']:.2f}"

@@ -24,6 +24,7 @@ from nbclient import NotebookClient
 
 import chinese_ten_env as ct
 import train
+from agents import zoo
 from chinese_ten_env import chinese_ten_v0, cli, observation
 from chinese_ten_env.chinese_ten_v0 import STATE_SHAPE
 from chinese_ten_env.rules import (
@@ -251,6 +252,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "features": features,
     "record": record,
     "fit": partial(options, train, "Fit"),
+    "zoo": lambda: Table(zoo.HEAD, zoo.table(zoo.read_lines())),
     **{f"settings of {agent}": partial(settings, agent) for agent in train.AGENTS},
 }
 """By the name in the marker, a comment in the line above the table."""
