@@ -73,18 +73,17 @@ class Config:
                 raise ValueError(f"{setting.name} must be at least 1, not {value}")
         if not self.minutes > 0:
             raise ValueError(f"minutes must be positive, not {self.minutes}")
-        for name in ("part", "values_part"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share above 0, not {getattr(self, name)}")
-        for name in ("stray", "horizon", "decay", "own"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share, 0 to 1, not {getattr(self, name)}")
+        if not 0 < self.values_part <= 1:
+            raise ValueError(f"values_part must be a share above 0, not {self.values_part}")
+        if not 0 <= self.own <= 1:
+            raise ValueError(f"own must be a share, 0 to 1, not {self.own}")
+        self.settings(0, 0.0)  # says what is wrong with those of the lessons
 
     def settings(self, rounds: int, done: float) -> ct.ntuple.Settings:
         """Return how lessons are made after so many rounds and such a share of the training."""
         young = rounds < self.first_rounds
         return ct.ntuple.Settings(
-            rule=ct.ntuple.NETWORK if done > 1.0 - self.own else 0,
+            rule="network" if done > 1.0 - self.own else "quick",
             part=self.part,
             stray=self.stray,
             horizon=1.0 if young else self.horizon,

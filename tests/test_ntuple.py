@@ -342,10 +342,23 @@ def test_a_trial_cut_short_is_worth_what_is_held_and_what_values_add() -> None:
     assert (added == 0).mean() < 0.2
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("rule", "quik", "rule must be one of quick, greedy, network, not 'quik'"),
+        ("part", 0.0, "part must be a share above 0, not 0.0"),
+        ("stray", 1.5, "stray must be a share, 0 to 1, not 1.5"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(setting: str, value: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ct.ntuple.Settings(**{setting: value})
+
+
 def test_the_rival_makes_no_lessons() -> None:
     made, values = network(), network(cards=False)
     teacher = ct.ntuple.Teacher(made, values, 1, "greedy")
-    lessons = teacher.teach(200, ct.ntuple.Settings(rule=ct.ntuple.NETWORK))
+    lessons = teacher.teach(200, ct.ntuple.Settings(rule="network"))
     # A learner that knows nothing loses to greedy, so that less is won than a share.
     assert lessons.won.mean() < -2
     itself = ct.ntuple.Teacher(made, values, 1, made)

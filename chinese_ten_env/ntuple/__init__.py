@@ -6,6 +6,6 @@
 
 from chinese_ten_env.ntuple.descent import Descent
 from chinese_ten_env.ntuple.network import Network
-from chinese_ten_env.ntuple.playouts import NETWORK, Lessons, Settings, Teacher
+from chinese_ten_env.ntuple.playouts import RULES, Lessons, Settings, Teacher
 
-__all__ = ["NETWORK", "Descent", "Lessons", "Network", "Settings", "Teacher"]
+__all__ = ["RULES", "Descent", "Lessons", "Network", "Settings", "Teacher"]

@@ -43,8 +43,9 @@ from chinese_ten_env.policies.playout import PLAYOUTS, quick_card
 from chinese_ten_env.policies.values import empty_values, without_twins, write_values
 from chinese_ten_env.rules import HAND_CARDS
 
-NETWORK = len(PLAYOUTS)
-"""The number of the rule by which the network itself goes on, behind `PLAYOUTS`."""
+RULES = (*PLAYOUTS, "network")
+"""Those by whom a trial goes on; the last is the network that learns, as it plays now."""
+_NETWORK = RULES.index("network")
 _QUICK = PLAYOUTS.index("quick")
 _GREEDY = PLAYOUTS.index("greedy")
 _NO_RULE = -1
@@ -80,8 +81,8 @@ class Lessons(NamedTuple):
 class Settings:
     """How lessons are made."""
 
-    rule: int = _QUICK
-    """Who goes on: one of `PLAYOUTS` by number, or `NETWORK`."""
+    rule: str = "quick"
+    """Who goes on, one of `RULES`."""
     part: float = 0.5
     """The share of decisions at which all cards are tried."""
     stray: float = 0.1
@@ -90,6 +91,15 @@ class Settings:
     """The chance, at each own turn, of going on to the next; with 1 to the end of the deal."""
     decay: float = 0.7
     """Lambda of the returns from which values are learned."""
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {', '.join(RULES)}, not {self.rule!r}")
+        if not 0 < self.part <= 1:
+            raise ValueError(f"part must be a share above 0, not {self.part}")
+        for name in ("stray", "horizon", "decay"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be a share, 0 to 1, not {getattr(self, name)}")
 
 
 @inlined_kernel
@@ -338,7 +348,7 @@ class Teacher:
         count, rows, seen = _write_lessons(
             self.games,
             self.state,
-            settings.rule,
+            RULES.index(settings.rule),
             self.rival_rule,
             self.rival_weights,
             settings.part,
@@ -376,7 +386,7 @@ def _rival(network: Network, rival: str | Network | None) -> tuple[int, npt.NDAr
                 f"a rival network must have width {network.width} and have learned the points of "
                 f"{network.rules.variant} with {network.rules.num_players} players"
             )
-        return NETWORK, rival.weights
+        return _NETWORK, rival.weights
     if rival not in PLAYOUTS:
         raise ValueError(f"a rival is a network or one of {', '.join(PLAYOUTS)}, not {rival!r}")
     return PLAYOUTS.index(rival), network.weights
