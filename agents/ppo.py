@@ -20,6 +20,7 @@ from torch import nn
 
 import chinese_ten_env as ct
 from agents.common import (
+    PARTNER_RANK,
     RANKS,
     SUITS,
     NetworkPolicy,
@@ -114,8 +115,6 @@ class Config:
 # --- network --------------------------------------------------------------------------------
 
 _STOCK = 24
-_TENS = 9
-"""Ranks that capture what makes ten with them, which reverses their order; the others theirs."""
 
 
 def card_classes(rules: ct.Rules) -> list[list[int]]:
@@ -146,6 +145,7 @@ class Ranks(nn.Module):
     belongs: torch.Tensor
     slots: torch.Tensor
     members: torch.Tensor
+    partners: torch.Tensor
     spread: torch.Tensor
 
     def __init__(
@@ -170,7 +170,8 @@ class Ranks(nn.Module):
         self.register_buffer("spread", spread.contiguous(), persistent=False)
         inputs = (rows + flips) * self.classes
         self.width = width
-        self.pairs = nn.Linear(inputs, 2 * width, bias=False)  # as itself, and as a partner
+        self.pairs = nn.Linear(2 * inputs, width, bias=False)  # of itself, and of its partner
+        self.register_buffer("partners", torch.tensor(PARTNER_RANK), persistent=False)
         self.rank = nn.Parameter(torch.randn(RANKS, width) * 0.3)
         self.table = nn.Linear(RANKS * width + numbers, context)
 
@@ -182,10 +183,9 @@ class Ranks(nn.Module):
 
     def look(self, ranks: torch.Tensor, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return what is known of each rank [B, 13, width] and of the table [B, context]."""
-        mine, partners = self.pairs(ranks).split(self.width, 2)
-        # What stands at each rank's partner; slices are much faster to learn through than indices.
-        theirs = torch.cat([partners[:, :_TENS].flip(1), partners[:, _TENS:]], 1)
-        pairs = theirs.add_(mine).add_(self.rank).relu_()
+        # Both sides are joined before anything is learned, so that no gradient goes that way.
+        both = torch.cat([ranks, ranks.index_select(1, self.partners)], 2)
+        pairs = self.pairs(both).add_(self.rank).relu_()
         table = torch.relu(self.table(torch.cat([pairs.flatten(1), numbers], 1)))
         return pairs, table
 

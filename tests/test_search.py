@@ -19,7 +19,7 @@ from chinese_ten_env.engine import Games
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.observation import count_deals, determine_view
 from chinese_ten_env.policies.budget import Budget, parse_budget
-from chinese_ten_env.policies.pimc import Pimc
+from chinese_ten_env.policies.pimc import Pimc, add_worlds, prepare
 from chinese_ten_env.policies.playout import quick_card
 from chinese_ten_env.policies.values import (
     empty_values,
@@ -29,8 +29,10 @@ from chinese_ten_env.policies.values import (
     without_twins,
     write_values,
 )
+from chinese_ten_env.solver import new_scratch
 from tests.helpers import TABLES, on_the_way, table_id
 
+SOLVING = 18
 SEARCHES = ("pimc:5", "pimc:3:greedy", "ismcts:40")
 
 
@@ -292,3 +294,32 @@ def test_every_view_is_searched_with_deals_of_its_own() -> None:
     views = ct.views(ct.new_games(ct.make_rules("mainland", 2), 6, seed=0))
     cards = Pimc(24)(np.repeat(views, 12), rng()).reshape(6, 12)
     assert any(len(set(row)) > 1 for row in cards.tolist())
+
+
+# --- solving the rest
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table[1] == 2], ids=table_id)
+def test_the_rest_of_each_deal_is_solved_exactly(table: tuple[str, int]) -> None:
+    par = ct.make_rules(*table).par
+    views = [view for view in late_views(table, 20, 150) if view["turn"] >= SOLVING]
+    assert len(views) > 10
+    values, games, sums = empty_values(), np.empty(2, dtype=ct.GAME), np.empty(52)
+    for view in views:
+        cards, _ = prepare(view, 1, values, sums)
+        sums[:] = 0.0
+        solver = new_scratch(1 << 10)
+        add_worlds(view, cards, np.uint64(7), 0, 1, 0, 0, SOLVING, solver, values, games, sums)
+        # The deal that was drawn is left in the scratch.
+        nets = ct.solver.evaluate_cards(games[:1])
+        for card in ct.card_list(int(cards)):
+            assert sums[card] - par == pytest.approx(nets[card])
+
+
+def test_only_deals_of_two_players_are_solved() -> None:
+    policy = ct.make_policy("pimc:4:solver")
+    views = ct.views(ct.new_games(ct.make_rules("mainland", 2), 5, seed=0))
+    assert (ct.action_masks(views)[np.arange(5), policy(views, rng())] == 1).all()
+    more = ct.views(ct.new_games(ct.make_rules("mainland", 3), 2, seed=0))
+    with pytest.raises(ValueError, match="pimc:4:solver solves deals of two players"):
+        policy(more, rng())

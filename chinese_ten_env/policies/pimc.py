@@ -36,6 +36,8 @@ from chinese_ten_env.policies.budget import Budget, parse_budget
 from chinese_ten_env.policies.greedy import card_worth, cards_of_others
 from chinese_ten_env.policies.playout import PLAYOUTS, play_out
 from chinese_ten_env.policies.values import empty_values, without_twins, write_values
+from chinese_ten_env.rules import HAND_CARDS
+from chinese_ten_env.solver import Scratch, new_scratch, solve_game
 
 _PRIOR = 16.0
 """Deals that greedy's estimate counts as much as. Measured best of 0, 16, 64 and 256 at N = 64."""
@@ -45,6 +47,11 @@ _LEARNED_PRIOR = 128.0
 
 _SLICE = 16
 """Deals between two looks at the clock, or between two rounds of a policy that plays out."""
+
+SOLVER = "solver"
+SOLVE_FROM = 16
+"""The turn from which ``pimc:N:solver`` solves: then a deal takes some 40 microseconds."""
+_ENTRIES = 1 << 16
 
 ENUMERATED = 1000
 """With time as budget: so many deals are played out each once, if there are no more."""
@@ -79,13 +86,16 @@ def add_worlds(
     stop: int,
     deals: int,
     rule: int,
+    solve_from: int,
+    solver: Any,
     values: Any,
     games: Any,
     sums: Any,
 ) -> None:
     """Play the cards out in the deals from `start` to `stop`; add what they bring to `sums` [52].
 
-    `games` [2] is scratch.
+    From the turn `solve_from` on the rest is solved, in the memory of `solver`, instead. `games`
+    [2] is scratch.
     """
     for world in range(start, stop):
         games[0] = view
@@ -96,8 +106,13 @@ def add_worlds(
             rest &= rest - ONE
             games[1] = games[0]
             play_card(games[1], card)
-            play_out(games[1], rule, values)
-            sums[card] += games[1].settled[view.viewer]
+            if games[1].turn >= solve_from and games[1].phase != OVER:
+                lead = solve_game(games[1], solver[0], solver[1], solver[2], solver[3])
+                ahead = lead if view.viewer == 0 else -lead
+                sums[card] += 0.5 * (view.total + ahead)
+            else:
+                play_out(games[1], rule, values)
+                sums[card] += games[1].settled[view.viewer]
 
 
 @kernel
@@ -134,6 +149,8 @@ def search(
     states: Any,
     worlds: int,
     rule: int,
+    solve_from: int,
+    solver: Any,
     values: Any,
     games: Any,
     sums: Any,
@@ -154,6 +171,8 @@ def search(
             last,
             deals,
             rule,
+            solve_from,
+            solver,
             values,
             games,
             sums,
@@ -188,30 +207,41 @@ class Pimc:
 
     `budget`: a number of deals, or the time for each decision as text, such as ``"50ms"``. How far
     the search comes in a time depends on the machine, so then its cards cannot be repeated.
-    `playout` plays the deals out: ``"quick"``, ``"greedy"``, or a policy, which is asked for the
+    `playout` plays the deals out: ``"quick"``, ``"greedy"``, ``"solver"``, which is quick up to
+    turn 16 and then solves what is left exactly (two players), or a policy, which is asked for the
     games of many deals at once. If the policy has a method ``worth(views)``, as ``"pretrained"``,
     its net points of each card [B, 52] take the place of greedy's estimate.
     """
 
     def __init__(self, budget: Budget | int | str = 64, playout: Any = "quick") -> None:
         self.budget = parse_budget(budget, "pimc")
-        self.playout = playout if playout in PLAYOUTS else make_policy(playout)
+        self.solves = playout == SOLVER
+        rule = "quick" if self.solves else playout
+        self.playout = rule if rule in PLAYOUTS else make_policy(rule)
         self.name = f"pimc:{self.budget}"
         if playout != "quick":
             self.name += f":{policy_name(playout)}"
 
     def __call__(self, views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return a card for each view, int64 [B]."""
+        """Return a card for each view, int64 [B]; ``"solver"`` takes two players only."""
+        if self.solves and (views["num_players"] != 2).any():
+            raise ValueError(f"{self.name} solves deals of two players, and of no more")
         cards = np.empty(len(views), dtype=np.int64)
         states = rng.integers(0, 2**64, size=len(views), dtype=np.uint64)
         if isinstance(self.playout, str) and self.budget.seconds is None:
             rule = PLAYOUTS.index(self.playout)
             scratch = (empty_values(), np.empty(2, dtype=GAME), np.empty(NUM_CARDS))
-            search(views, states, self.budget.count, rule, *scratch, cards)
+            search(views, states, self.budget.count, rule, *self._solving(), *scratch, cards)
             return cards
         for index in range(len(views)):
             cards[index] = self._choose(views[index : index + 1], states[index], rng)
         return cards
+
+    def _solving(self) -> tuple[int, Scratch]:
+        """Return from which turn on the rest is solved, and memory for it."""
+        if self.solves:
+            return SOLVE_FROM, new_scratch(_ENTRIES)
+        return HAND_CARDS, new_scratch(2)
 
     def _choose(self, view: Games, state: np.uint64, rng: np.random.Generator) -> int:
         """Return a card for one view [1], looking at the clock after each slice of deals."""
@@ -256,7 +286,19 @@ class Pimc:
     ) -> None:
         if isinstance(self.playout, str):
             rule, games = PLAYOUTS.index(self.playout), np.empty(2, dtype=GAME)
-            add_worlds(view[0], compared, state, start, stop, deals, rule, values, games, sums)
+            add_worlds(
+                view[0],
+                compared,
+                state,
+                start,
+                stop,
+                deals,
+                rule,
+                *self._solving(),
+                values,
+                games,
+                sums,
+            )
             return
         cards = np.array(card_list(compared), dtype=np.int64)
         games = np.empty((stop - start) * len(cards), dtype=GAME)
