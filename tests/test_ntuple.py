@@ -223,7 +223,7 @@ def test_the_gradient_of_cards_is_that_of_torch() -> None:
     work, rows, descent = scratch_of(made)
     gradient = np.zeros_like(made.weights)
     turned = descent._turned(MIXING, CONTEXT), descent._turned(JOINING, JOINT)
-    given: list[Any] = [*lessons[:4], chosen, made.weights, made.plan, *turned, gradient]
+    given: list[Any] = [*lessons[:4], chosen, made.tables, *turned, gradient]
     total = _descend_cards(*given, *work, *rows)
     weights = torch.from_numpy(made.weights.copy()).requires_grad_()
     found = parts(made, weights)
@@ -250,7 +250,7 @@ def test_the_gradient_of_values_is_that_of_torch() -> None:
     work, _, descent = scratch_of(values)
     gradient = np.zeros_like(values.weights)
     turned = descent._turned(MIXING, CONTEXT)
-    given: list[Any] = [*lessons[4:], chosen, values.weights, values.plan, turned, gradient]
+    given: list[Any] = [*lessons[4:], chosen, values.tables, turned, gradient]
     total = _descend_values(*given, *work)
     weights = torch.from_numpy(values.weights.copy()).requires_grad_()
     found = parts(values, weights)

@@ -22,7 +22,7 @@ from chinese_ten_env.ntuple.network import (
     PARTNER,
     WIDTH,
     Network,
-    scratch,
+    make_desk,
     worth_of_card,
     write_context,
 )
@@ -45,9 +45,11 @@ _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
 
 
 @inlined_kernel
-def _count(features: Any) -> int:
+def _read(seen: Any, features: Any) -> int:
+    """Copy the features of a lesson and return how many there are."""
     count = 0
-    while count < MOST and features[count] >= 0:
+    while count < MOST and seen[count] >= 0:
+        features[count] = seen[count]
         count += 1
     return count
 
@@ -77,23 +79,16 @@ def _descend_layer(
 
 @inlined_kernel
 def _descend_context(
-    plan: Any,
-    features: Any,
-    count: int,
-    known: Any,
-    slope: Any,
-    turned: Any,
-    back: Any,
-    gradient: Any,
+    plan: Any, desk: Any, count: int, slope: Any, turned: Any, back: Any, gradient: Any
 ) -> None:
     """Add the gradient of all that leads to the context, given that of the context, `slope`."""
     width = plan[WIDTH]
     add_multiple(gradient, plan[CONTEXT], slope, 0, _ONE)
-    _descend_layer(gradient, plan[MIXING], known, 0, width, slope, turned, back)
+    _descend_layer(gradient, plan[MIXING], desk.known, 0, width, slope, turned, back)
     for at in range(0, width, ROW):
         add_multiple(gradient, plan[BIAS] + at, back, at, _ONE)
         for place in range(count):
-            add_multiple(gradient, features[place] * width + at, back, at, _ONE)
+            add_multiple(gradient, desk.features[place] * width + at, back, at, _ONE)
 
 
 @kernel
@@ -103,16 +98,11 @@ def _descend_cards(
     cards: Any,
     worth: Any,
     chosen: Any,
-    weights: Any,
-    plan: Any,
+    tables: Any,
     mixing: Any,
     joining: Any,
     gradient: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    row: Any,
+    desk: Any,
     back: Any,
     slope: Any,
     rows: Any,
@@ -123,18 +113,17 @@ def _descend_cards(
     An error is how much more a card is worth, beside the mean of the cards of its decision, than
     it led to beside theirs: what a decision was worth as a whole is not asked.
     """
+    weights, plan, row = tables.weights, tables.plan, desk.rows
     total = 0.0
     for number in chosen:
-        count = _count(seen[number])
-        for place in range(count):
-            features[place] = seen[number, place]
-        write_context(weights, plan, features, count, starts, known, context)
+        count = _read(seen[number], desk.features)
+        write_context(tables, desk, count)
         first, last = starts_of[number], starts_of[number + 1]
         mean = np.float32(0)
         for place in range(first, last):
             at = (place - first) * 2 * ROW
             own, partner, card = cards[place, 1], cards[place, 2], cards[place, 0]
-            guess = worth_of_card(weights, plan, context, own, partner, card, starts, rows, at)
+            guess = worth_of_card(tables, desk, own, partner, card, rows, at)
             errors[place - first] = guess - worth[place]
             mean += errors[place - first]
         mean /= np.float32(last - first)
@@ -154,7 +143,7 @@ def _descend_cards(
             add_multiple(gradient, plan[PARTNER] + partner * ROW, back, 0, _ONE)
             add_multiple(gradient, plan[CARD] + card * ROW, back, 0, _ONE)
             add_multiple(slope, 0, back, 0, _ONE)
-        _descend_context(plan, features, count, known, slope, mixing, back, gradient)
+        _descend_context(plan, desk, count, slope, mixing, back, gradient)
     return total
 
 
@@ -163,25 +152,19 @@ def _descend_values(
     seen: Any,
     won: Any,
     chosen: Any,
-    weights: Any,
-    plan: Any,
+    tables: Any,
     mixing: Any,
     gradient: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    row: Any,
+    desk: Any,
     back: Any,
     slope: Any,
 ) -> float:
     """Add the gradient of half the squared errors of the chosen positions; return their sum."""
+    weights, plan, context = tables.weights, tables.plan, desk.context
     total = 0.0
     for number in chosen:
-        count = _count(seen[number])
-        for place in range(count):
-            features[place] = seen[number, place]
-        write_context(weights, plan, features, count, starts, known, context)
+        count = _read(seen[number], desk.features)
+        write_context(tables, desk, count)
         rectify(context, 0)
         error: Any = np.float32(dot(context, 0, weights, plan[OUTPUT]) - won[number])
         total += error * error
@@ -189,7 +172,7 @@ def _descend_values(
         slope[:] = np.float32(0)
         add_multiple(slope, 0, weights, plan[OUTPUT], error)
         mask_row(slope, 0, context, 0)
-        _descend_context(plan, features, count, known, slope, mixing, back, gradient)
+        _descend_context(plan, desk, count, slope, mixing, back, gradient)
     return total
 
 
@@ -248,9 +231,10 @@ class Descent:
         self.means, self.squares = np.zeros_like(self.weights), np.zeros_like(self.weights)
         self.steps = 0
         self._gradients = np.zeros((threads, size), dtype=np.float32)
+        self._tables = network.tables._replace(weights=self.weights)
         self._scratch = [
             (
-                *scratch(network.width),
+                make_desk(network.width),
                 np.zeros(network.width, np.float32),
                 np.zeros(ROW, np.float32),
             )
@@ -264,6 +248,7 @@ class Descent:
     def learn_cards(self, lessons: Lessons, chosen: npt.NDArray[np.int64], rate: float) -> float:
         """Take a step by the chosen decisions [n]; return their mean squared error."""
         parts = np.array_split(chosen, self.threads)
+        tables = self._tables
         mixing, joining = self._turned(MIXING, CONTEXT), self._turned(JOINING, JOINT)
 
         def descend(part: int) -> float:
@@ -274,8 +259,7 @@ class Descent:
                     lessons.cards,
                     lessons.worth,
                     parts[part],
-                    self.weights,
-                    self.network.plan,
+                    tables,
                     mixing,
                     joining,
                     self._gradients[part],
@@ -289,6 +273,7 @@ class Descent:
     def learn_values(self, lessons: Lessons, chosen: npt.NDArray[np.int64], rate: float) -> float:
         """Take a step by the chosen positions [n]; return their mean squared error."""
         parts = np.array_split(chosen, self.threads)
+        tables = self._tables
         mixing = self._turned(MIXING, CONTEXT)
 
         def descend(part: int) -> float:
@@ -297,8 +282,7 @@ class Descent:
                     lessons.seen,
                     lessons.won,
                     parts[part],
-                    self.weights,
-                    self.network.plan,
+                    tables,
                     mixing,
                     self._gradients[part],
                     *self._scratch[part],

@@ -13,7 +13,7 @@ microsecond, so that whole deals can be played out while one learns.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,40 +70,66 @@ def make_plan(codes: int, width: int, *, cards: bool) -> npt.NDArray[np.int64]:
 # --- kernels --------------------------------------------------------------------------------
 
 
+class Tables(NamedTuple):
+    """What a network is, for kernels."""
+
+    weights: npt.NDArray[np.float32]
+    plan: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+
+
+class Desk(NamedTuple):
+    """What kernels work at; what they wrote there last is there still."""
+
+    features: npt.NDArray[np.int64]
+    """[40] of a view."""
+    starts: npt.NDArray[np.int64]
+    """[41] where rows to add up begin."""
+    known: npt.NDArray[np.float32]
+    """[width] what is known of the table."""
+    context: npt.NDArray[np.float32]
+    """[64]"""
+    rows: npt.NDArray[np.float32]
+    """[128] the two layers of a card."""
+
+
+def make_desk(width: int) -> Desk:
+    """Return a desk for networks of a width."""
+    return Desk(
+        np.zeros(MOST, dtype=np.int64),
+        np.zeros(MOST + 1, dtype=np.int64),
+        np.zeros(width, dtype=np.float32),
+        np.zeros(ROW, dtype=np.float32),
+        np.zeros(2 * ROW, dtype=np.float32),
+    )
+
+
 @inlined_kernel
-def write_context(
-    weights: Any, plan: Any, features: Any, count: int, starts: Any, known: Any, context: Any
-) -> None:
-    """Write what is known of the table to `known` [width] and the context to `context` [64]."""
+def write_context(tables: Any, desk: Any, count: int) -> None:
+    """Write what so many features tell of the table, and the context."""
+    weights, plan, starts = tables.weights, tables.plan, desk.starts
     width = plan[WIDTH]
     for place in range(count):
-        starts[place] = features[place] * width
+        starts[place] = desk.features[place] * width
     starts[count] = plan[BIAS]
-    known[:] = np.float32(0)
+    desk.known[:] = np.float32(0)
     for at in range(0, width, ROW):
-        add_rows(weights, starts, count + 1, at, known, at)
-        rectify(known, at)
-    context[:] = np.float32(0)
+        add_rows(weights, starts, count + 1, at, desk.known, at)
+        rectify(desk.known, at)
+    desk.context[:] = np.float32(0)
     starts[0] = plan[CONTEXT]
-    add_rows(weights, starts, 1, 0, context, 0)
-    add_products(weights, plan[MIXING], ROW, known, 0, width, context, 0)
+    add_rows(weights, starts, 1, 0, desk.context, 0)
+    add_products(weights, plan[MIXING], ROW, desk.known, 0, width, desk.context, 0)
 
 
 @inlined_kernel
 def worth_of_card(
-    weights: Any,
-    plan: Any,
-    context: Any,
-    own: int,
-    partner: int,
-    card: int,
-    starts: Any,
-    rows: Any,
-    at: int,
+    tables: Any, desk: Any, own: int, partner: int, card: int, rows: Any, at: int
 ) -> float:
     """Return what a card is worth; its two rectified layers go to `rows` from `at` on, 128."""
+    weights, plan = tables.weights, tables.plan
     rectified_sum(
-        context,
+        desk.context,
         0,
         weights,
         plan[OWN] + own * ROW,
@@ -114,125 +140,77 @@ def worth_of_card(
     )
     second = at + ROW
     rows[second : second + ROW] = np.float32(0)
-    starts[0] = plan[JOINT]
-    add_rows(weights, starts, 1, 0, rows, second)
+    desk.starts[0] = plan[JOINT]
+    add_rows(weights, desk.starts, 1, 0, rows, second)
     add_products(weights, plan[JOINING], ROW, rows, at, ROW, rows, second)
     rectify(rows, second)
-    return dot(rows, second, weights, plan[OUTPUT])
+    worth: float = dot(rows, second, weights, plan[OUTPUT])
+    return worth
 
 
 @inlined_kernel
-def best_card(
-    view: Any,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows: Any,
-) -> int:
-    """Return the legal card that is worth most, of equals the lowest; the rest is scratch."""
+def look(view: Any, tables: Any, desk: Any) -> int:
+    """Write the features of a view and the context; return how many features there are."""
+    count = write_features(view, tables.codes, tables.plan[FIRST], desk.features)
+    write_context(tables, desk, count)
+    return count
+
+
+@inlined_kernel
+def worth_in_view(view: Any, card: int, tables: Any, desk: Any) -> float:
+    """Return what a legal card is worth, after `look`."""
+    rank = card >> 2
+    own, partner = desk.features[rank], desk.features[PARTNER_RANK[rank]]
+    return worth_of_card(tables, desk, own, partner, NUM_CARDS * view.phase + card, desk.rows, 0)
+
+
+@inlined_kernel
+def best_card(view: Any, tables: Any, desk: Any) -> int:
+    """Return the legal card that is worth most, of equals the lowest."""
     cards = view.legal
     if cards & (cards - ONE) == EMPTY:
         return lowest(cards)
-    count = write_features(view, codes, plan[FIRST], features)
-    write_context(weights, plan, features, count, starts, known, context)
+    look(view, tables, desk)
     best, chosen = -np.inf, -1
     while cards != EMPTY:
         card = lowest(cards)
         cards &= cards - ONE
-        rank = card >> 2
-        own, partner = features[rank], features[PARTNER_RANK[rank]]
-        number = NUM_CARDS * view.phase + card
-        worth = worth_of_card(weights, plan, context, own, partner, number, starts, rows, 0)
+        worth = worth_in_view(view, card, tables, desk)
         if worth > best:
             best, chosen = worth, card
     return chosen
 
 
 @inlined_kernel
-def still_to_win(
-    view: Any,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows: Any,
-) -> float:
-    """Return what the owner of a view may still win, by the weights of a network of values."""
-    count = write_features(view, codes, plan[FIRST], features)
-    write_context(weights, plan, features, count, starts, known, context)
-    rectify(context, 0)
-    return dot(context, 0, weights, plan[OUTPUT])
+def still_to_win(view: Any, tables: Any, desk: Any) -> float:
+    """Return what the owner of a view may still win, by a network without cards."""
+    look(view, tables, desk)
+    rectify(desk.context, 0)
+    left: float = dot(desk.context, 0, tables.weights, tables.plan[OUTPUT])
+    return left
 
 
 @kernel
-def _choose(
-    views: Any,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows: Any,
-    cards: Any,
-) -> None:
+def _choose(views: Any, tables: Any, desk: Any, cards: Any) -> None:
     """Write the best card for each view to `cards` [B]."""
     for index in range(len(views)):
-        cards[index] = best_card(
-            views[index], weights, plan, codes, features, starts, known, context, rows
-        )
+        cards[index] = best_card(views[index], tables, desk)
 
 
 @kernel
-def _weigh(
-    views: Any,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows: Any,
-    worth: Any,
-) -> None:
+def _weigh(views: Any, tables: Any, desk: Any, worth: Any) -> None:
     """Write what each legal card is worth to `worth` [B, 52]."""
     for index in range(len(views)):
         view = views[index]
-        count = write_features(view, codes, plan[FIRST], features)
-        write_context(weights, plan, features, count, starts, known, context)
+        look(view, tables, desk)
         cards = view.legal
         while cards != EMPTY:
             card = lowest(cards)
             cards &= cards - ONE
-            rank = card >> 2
-            own, partner = features[rank], features[PARTNER_RANK[rank]]
-            number = NUM_CARDS * view.phase + card
-            worth[index, card] = worth_of_card(
-                weights, plan, context, own, partner, number, starts, rows, 0
-            )
+            worth[index, card] = worth_in_view(view, card, tables, desk)
 
 
 # --- doors ----------------------------------------------------------------------------------
-
-
-def scratch(width: int) -> tuple[Any, Any, Any, Any, Any]:
-    """Return what kernels work in: features, starts, known, context, rows."""
-    return (
-        np.zeros(MOST, dtype=np.int64),
-        np.zeros(MOST + 1, dtype=np.int64),
-        np.zeros(width, dtype=np.float32),
-        np.zeros(ROW, dtype=np.float32),
-        np.zeros(2 * ROW, dtype=np.float32),
-    )
 
 
 class Network:
@@ -264,11 +242,16 @@ class Network:
                 f"{list(self.weights.shape)}"
             )
 
+    @property
+    def tables(self) -> Tables:
+        """What kernels need of it."""
+        return Tables(self.weights, self.plan, self.codes)
+
     def __call__(self, views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a card for each view, int64 [B]; `rng` is not used."""
         self._check(views)
         cards = np.empty(len(views), dtype=np.int64)
-        _choose(views, self.weights, self.plan, self.codes, *scratch(self.width), cards)
+        _choose(views, self.tables, make_desk(self.width), cards)
         return cards
 
     def worth(self, views: Games) -> npt.NDArray[np.float32]:
@@ -278,7 +261,7 @@ class Network:
         """
         self._check(views)
         worth = np.zeros((len(views), NUM_CARDS), dtype=np.float32)
-        _weigh(views, self.weights, self.plan, self.codes, *scratch(self.width), worth)
+        _weigh(views, self.tables, make_desk(self.width), worth)
         return worth
 
     def _check(self, views: Games) -> None:

@@ -37,7 +37,7 @@ from chinese_ten_env.engine import (
 from chinese_ten_env.jit import inlined_kernel, kernel
 from chinese_ten_env.machine import lowest, nth, popcount
 from chinese_ten_env.ntuple.features import MOST, PARTNER_RANK, write_features
-from chinese_ten_env.ntuple.network import FIRST, Network, best_card, scratch, still_to_win
+from chinese_ten_env.ntuple.network import FIRST, Network, best_card, make_desk, still_to_win
 from chinese_ten_env.policies.greedy import best_card as greedy_card
 from chinese_ten_env.policies.playout import PLAYOUTS, quick_card
 from chinese_ten_env.policies.values import empty_values, without_twins, write_values
@@ -120,24 +120,12 @@ def _held(game: Any, seat: int) -> float:
 
 
 @inlined_kernel
-def _card_by(
-    game: Any,
-    rule: int,
-    values: Any,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows_kept: Any,
-) -> int:
+def _card_by(game: Any, rule: int, values: Any, tables: Any, desk: Any) -> int:
     if rule == _QUICK:
         return quick_card(game, values)
     if rule == _GREEDY:
         return greedy_card(game, values)
-    return best_card(game, weights, plan, codes, features, starts, known, context, rows_kept)
+    return best_card(game, tables, desk)
 
 
 @inlined_kernel
@@ -152,22 +140,15 @@ def _write_lessons(
     states: Any,
     rule: int,
     rival_rule: int,
-    rival_weights: Any,
     part: float,
     stray: float,
     horizon: float,
     decay: float,
-    weights: Any,
-    plan: Any,
-    codes: Any,
-    features: Any,
-    starts: Any,
-    known: Any,
-    context: Any,
-    rows_kept: Any,
+    tables: Any,
+    rival: Any,
+    value_tables: Any,
+    desk: Any,
     values: Any,
-    value_weights: Any,
-    value_plan: Any,
     out_features: Any,
     out_starts: Any,
     out_cards: Any,
@@ -181,7 +162,7 @@ def _write_lessons(
     `games` [2] and `notes` [V, 3] are scratch: seat, points held, value.
     """
     state = states[0]
-    first = plan[FIRST]
+    features = desk.features
     decisions = rows = positions = 0
     game, trial = games[0], games[1]
     while decisions + _MOST_DECISIONS <= len(out_features) and positions + HAND_CARDS <= len(won):
@@ -204,7 +185,7 @@ def _write_lessons(
             try_all = learns and many and word < part * _CHANCE
             is_seen = learns and game.phase == PLAY
             if try_all or is_seen:
-                count = write_features(game, codes, first, features)
+                count = write_features(game, tables.codes, tables.plan[FIRST], features)
             if try_all:
                 _keep(features, count, out_features[decisions])
                 begin_row = rows
@@ -221,17 +202,7 @@ def _write_lessons(
             if is_seen:
                 _keep(features, count, seen[positions])
                 notes[positions, 0], notes[positions, 1] = me, _held(game, me)
-                notes[positions, 2] = still_to_win(
-                    game,
-                    value_weights,
-                    value_plan,
-                    codes,
-                    features,
-                    starts,
-                    known,
-                    context,
-                    rows_kept,
-                )
+                notes[positions, 2] = still_to_win(game, value_tables, desk)
                 positions += 1
             if try_all:
                 turns = 1
@@ -254,42 +225,16 @@ def _write_lessons(
                             trial,
                             rule if own else rival_rule,
                             values,
-                            weights if own else rival_weights,
-                            plan,
-                            codes,
-                            features,
-                            starts,
-                            known,
-                            context,
-                            rows_kept,
+                            tables if own else rival,
+                            desk,
                         )
                         play_card(trial, card)
                     if trial.phase == OVER:
                         worth[place] = trial.settled[me]
                     else:
-                        worth[place] = _held(trial, me) + still_to_win(
-                            trial,
-                            value_weights,
-                            value_plan,
-                            codes,
-                            features,
-                            starts,
-                            known,
-                            context,
-                            rows_kept,
-                        )
+                        worth[place] = _held(trial, me) + still_to_win(trial, value_tables, desk)
             card = _card_by(
-                game,
-                rule if learns else rival_rule,
-                values,
-                weights if learns else rival_weights,
-                plan,
-                codes,
-                features,
-                starts,
-                known,
-                context,
-                rows_kept,
+                game, rule if learns else rival_rule, values, tables if learns else rival, desk
             )
             state, word = draw(state, _CHANCE)
             if learns and many and word < stray * _CHANCE:
@@ -323,7 +268,7 @@ class Teacher:
                 f"the networks must have one width, not {network.width} and {values.width}"
             )
         self.network, self.values = network, values
-        self.rival_rule, self.rival_weights = _rival(network, rival)
+        self.rival_rule, self.rival = _rival(network, rival)
         self.games = new_games(network.rules, 2, seed=0)
         self.games["match"] = DEAL
         self.state = np.array([mix(U64(seed))], dtype=np.uint64)
@@ -350,18 +295,15 @@ class Teacher:
             self.state,
             RULES.index(settings.rule),
             self.rival_rule,
-            self.rival_weights,
             settings.part,
             settings.stray,
             settings.horizon,
             settings.decay,
-            self.network.weights,
-            self.network.plan,
-            self.network.codes,
-            *scratch(self.network.width),
+            self.network.tables,
+            self.rival.tables,
+            self.values.tables,
+            make_desk(self.network.width),
             self.points,
-            self.values.weights,
-            self.values.plan,
             *arrays,
             np.empty((positions, 3), dtype=np.float64),
         )
@@ -376,17 +318,17 @@ class Teacher:
         )
 
 
-def _rival(network: Network, rival: str | Network | None) -> tuple[int, npt.NDArray[np.float32]]:
-    """Return the number of a rival's rule, and its weights if it has any."""
+def _rival(network: Network, rival: str | Network | None) -> tuple[int, Network]:
+    """Return the number of a rival's rule and its network, the learner's if it has none."""
     if rival is None:
-        return _NO_RULE, network.weights
+        return _NO_RULE, network
     if isinstance(rival, Network):
         if rival.width != network.width or not np.array_equal(rival.codes, network.codes):
             raise ValueError(
                 f"a rival network must have width {network.width} and have learned the points of "
                 f"{network.rules.variant} with {network.rules.num_players} players"
             )
-        return _NETWORK, rival.weights
+        return _NETWORK, rival
     if rival not in PLAYOUTS:
         raise ValueError(f"a rival is a network or one of {', '.join(PLAYOUTS)}, not {rival!r}")
-    return PLAYOUTS.index(rival), network.weights
+    return PLAYOUTS.index(rival), network
