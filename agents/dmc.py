@@ -104,6 +104,10 @@ class NTuplePolicy:
         """Return a card for each view, int64 [B]; ValueError for another number of players."""
         return self.network(views, rng)
 
+    def network_for(self, views: npt.NDArray[Any]) -> ct.ntuple.Network:
+        """Return the network, with which kernels play these views."""
+        return self.network.network_for(views)
+
     def module(self) -> nn.Module:
         """Return what plays as a module ``forward(observation, action_mask) -> logits``."""
         return NTupleModule(self.network)

@@ -342,8 +342,11 @@ def test_make_targets_exist() -> None:
 
 
 def test_commands_of_train_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    named = set(re.findall(r"^python train\.py ([a-z]+)", commands(), flags=re.MULTILINE))
-    assert named == {"fit", "evaluate", "resume", "export"}
+    named = set(re.findall(r"^python train\.py ([a-z-]+)", commands(), flags=re.MULTILINE))
+    assert named == {
+        *("fit", "evaluate", "resume", "export"),
+        *("best-response", "publish", "measure-pretrained"),
+    }
     for name in named:
         with pytest.raises(SystemExit) as end:
             train.main([name, "--help"])

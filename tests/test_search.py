@@ -29,7 +29,6 @@ from chinese_ten_env.policies.values import (
     without_twins,
     write_values,
 )
-from chinese_ten_env.solver import new_scratch
 from tests.helpers import TABLES, on_the_way, table_id
 
 SOLVING = 18
@@ -302,14 +301,17 @@ def test_every_view_is_searched_with_deals_of_its_own() -> None:
 @pytest.mark.parametrize("table", [table for table in TABLES if table[1] == 2], ids=table_id)
 def test_the_rest_of_each_deal_is_solved_exactly(table: tuple[str, int]) -> None:
     par = ct.make_rules(*table).par
-    views = [view for view in late_views(table, 20, 150) if view["turn"] >= SOLVING]
+    views = late_views(table, 20, 150)
+    views = views[views["turn"] >= SOLVING]
     assert len(views) > 10
     values, games, sums = empty_values(), np.empty(2, dtype=ct.GAME), np.empty(52)
     for view in views:
-        cards, _ = prepare(view, 1, values, sums)
+        how = Pimc(1, "solver")._continuation(views)
+        assert how is not None
+        how = how._replace(solve_from=SOLVING)
+        cards, _ = prepare(view, 1, how, values, sums)
         sums[:] = 0.0
-        solver = new_scratch(1 << 10)
-        add_worlds(view, cards, np.uint64(7), 0, 1, 0, 0, SOLVING, solver, values, games, sums)
+        add_worlds(view, cards, np.uint64(7), 0, 1, 0, how, values, games, sums)
         # The deal that was drawn is left in the scratch.
         nets = ct.solver.evaluate_cards(games[:1])
         for card in ct.card_list(int(cards)):

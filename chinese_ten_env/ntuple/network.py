@@ -254,6 +254,11 @@ class Network:
         _choose(views, self.tables, make_desk(self.width), cards)
         return cards
 
+    def network_for(self, views: Games) -> Network:
+        """Return the network that plays these views: itself; ValueError for another game's."""
+        self._check(views)
+        return self
+
     def worth(self, views: Games) -> npt.NDArray[np.float32]:
         """Return the net points that each legal card is worth beside the others, [B, 52].
 

@@ -4,7 +4,8 @@
 of the deal in every one of them, and takes the card with the most points on average. All cards are
 played out in the same deals, so that luck does not tell them apart; where no more than N deals
 agree with the view, each is played out once and nothing is left to luck. Greedy's own estimate of a
-card counts as much as 16 deals: without it, few deals would tell more of luck than of cards.
+card counts as much as 16 deals: without it, few deals would tell more of luck than of cards. Where
+a network plays the deals out, its own estimate stands in that place, and counts for more.
 
 Long (1989) and Frank and Basin (1998) describe the method and its faults: a player who is played
 out never hides or seeks information. Within a deal nobody peeks here, as those who play on see only
@@ -14,7 +15,7 @@ their own cards, but the sum still takes for granted that the future can react t
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,16 @@ from chinese_ten_env.cards import NUM_CARDS, card_list
 from chinese_ten_env.engine import DEAL, GAME, OVER, Games, play_batch, play_card, take
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.machine import lowest
+from chinese_ten_env.ntuple.network import (
+    SIZE,
+    Desk,
+    Network,
+    Tables,
+    best_card,
+    look,
+    make_desk,
+    worth_in_view,
+)
 from chinese_ten_env.observation import (
     count_deals,
     determine_view,
@@ -38,12 +49,13 @@ from chinese_ten_env.policies.playout import PLAYOUTS, play_out
 from chinese_ten_env.policies.values import empty_values, without_twins, write_values
 from chinese_ten_env.rules import HAND_CARDS
 from chinese_ten_env.solver import Scratch, new_scratch, solve_game
+from chinese_ten_env.vectors import ROW
 
 _PRIOR = 16.0
 """Deals that greedy's estimate counts as much as. Measured best of 0, 16, 64 and 256 at N = 64."""
 
 _LEARNED_PRIOR = 128.0
-"""The same of a policy that plays out and says what cards are worth."""
+"""The same of a network's."""
 
 _SLICE = 16
 """Deals between two looks at the clock, or between two rounds of a policy that plays out."""
@@ -57,14 +69,61 @@ ENUMERATED = 1000
 """With time as budget: so many deals are played out each once, if there are no more."""
 
 
+_NETWORK = len(PLAYOUTS)
+"""The number of the rule by which a network plays out, behind `PLAYOUTS`."""
+
+
+class Continuation(NamedTuple):
+    """How a deal goes on, for kernels."""
+
+    rule: int
+    """One of `PLAYOUTS`, or `_NETWORK`."""
+    solve_from: int
+    """The turn from which the rest is solved instead."""
+    solver: Scratch
+    """Memory for that."""
+    tables: Tables
+    """The network that plays out, if one does."""
+    desk: Desk
+    """Where it works."""
+
+
+_NO_TABLES = Tables(
+    np.zeros(1, dtype=np.float32),
+    np.zeros(SIZE + 1, dtype=np.int64),
+    np.zeros((13, 256), dtype=np.int32),
+)
+
+
 @kernel
-def add_prior(view: Any, cards: np.uint64, values: Any, sums: Any) -> None:
-    """Add greedy's estimate of each of the cards to `sums` [52]."""
+def add_prior(view: Any, cards: np.uint64, how: Any, values: Any, sums: Any) -> None:
+    """Add an estimate of each of the cards, the network's or greedy's, to `sums` [52]."""
     unseen, seen_by_others = unseen_cards(view), cards_of_others(view)
+    if how.rule == _NETWORK:
+        look(view, how.tables, how.desk)
     while cards != EMPTY:
         card = lowest(cards)
         cards &= cards - ONE
-        sums[card] += _PRIOR * card_worth(view, values, card, unseen, seen_by_others)
+        if how.rule == _NETWORK:
+            sums[card] += _LEARNED_PRIOR * worth_in_view(view, card, how.tables, how.desk)
+        else:
+            sums[card] += _PRIOR * card_worth(view, values, card, unseen, seen_by_others)
+
+
+@kernel
+def play_on(game: Any, how: Any, values: Any) -> int:
+    """Play a game to the end of its deal, or solve it; return how far seat 0 is ahead if solved."""
+    if game.turn >= how.solve_from and game.phase != OVER:
+        solver = how.solver
+        return solve_game(game, solver[0], solver[1], solver[2], solver[3])
+    if how.rule == _NETWORK:
+        game.match = DEAL
+        while game.phase != OVER:
+            game.viewer = game.player
+            play_card(game, best_card(game, how.tables, how.desk))
+    else:
+        play_out(game, how.rule, values)
+    return 0
 
 
 @kernel
@@ -85,17 +144,14 @@ def add_worlds(
     start: int,
     stop: int,
     deals: int,
-    rule: int,
-    solve_from: int,
-    solver: Any,
+    how: Any,
     values: Any,
     games: Any,
     sums: Any,
 ) -> None:
     """Play the cards out in the deals from `start` to `stop`; add what they bring to `sums` [52].
 
-    From the turn `solve_from` on the rest is solved, in the memory of `solver`, instead. `games`
-    [2] is scratch.
+    `games` [2] is scratch.
     """
     for world in range(start, stop):
         games[0] = view
@@ -106,13 +162,12 @@ def add_worlds(
             rest &= rest - ONE
             games[1] = games[0]
             play_card(games[1], card)
-            if games[1].turn >= solve_from and games[1].phase != OVER:
-                lead = solve_game(games[1], solver[0], solver[1], solver[2], solver[3])
+            lead = play_on(games[1], how, values)
+            if games[1].phase == OVER:
+                sums[card] += games[1].settled[view.viewer]
+            else:
                 ahead = lead if view.viewer == 0 else -lead
                 sums[card] += 0.5 * (view.total + ahead)
-            else:
-                play_out(games[1], rule, values)
-                sums[card] += games[1].settled[view.viewer]
 
 
 @kernel
@@ -128,7 +183,7 @@ def best_of(cards: np.uint64, sums: Any) -> int:
 
 
 @kernel
-def prepare(view: Any, most: int, values: Any, sums: Any) -> tuple[np.uint64, int]:
+def prepare(view: Any, most: int, how: Any, values: Any, sums: Any) -> tuple[np.uint64, int]:
     """Write `values` and the first `sums`; return the cards to compare, and all deals or 0."""
     write_values(view, values)
     cards = without_twins(view.legal, values)
@@ -139,7 +194,7 @@ def prepare(view: Any, most: int, values: Any, sums: Any) -> tuple[np.uint64, in
             deals = 0
         sums[:] = 0.0
         if deals == 0:
-            add_prior(view, cards, values, sums)
+            add_prior(view, cards, how, values, sums)
     return cards, deals
 
 
@@ -148,9 +203,7 @@ def search(
     views: Any,
     states: Any,
     worlds: int,
-    rule: int,
-    solve_from: int,
-    solver: Any,
+    how: Any,
     values: Any,
     games: Any,
     sums: Any,
@@ -158,7 +211,7 @@ def search(
 ) -> None:
     """Write the best card for each view to `cards` [B]."""
     for index in range(len(views)):
-        compared, deals = prepare(views[index], worlds, values, sums)
+        compared, deals = prepare(views[index], worlds, how, values, sums)
         if compared & (compared - ONE) == EMPTY:
             cards[index] = lowest(compared)
             continue
@@ -170,9 +223,7 @@ def search(
             0,
             last,
             deals,
-            rule,
-            solve_from,
-            solver,
+            how,
             values,
             games,
             sums,
@@ -209,15 +260,15 @@ class Pimc:
     the search comes in a time depends on the machine, so then its cards cannot be repeated.
     `playout` plays the deals out: ``"quick"``, ``"greedy"``, ``"solver"``, which is quick up to
     turn 16 and then solves what is left exactly (two players), or a policy, which is asked for the
-    games of many deals at once. If the policy has a method ``worth(views)``, as ``"pretrained"``,
-    its net points of each card [B, 52] take the place of greedy's estimate.
+    games of many deals at once. A compiled network, as ``"pretrained"`` or a run of ``dmc``, plays
+    them out in the kernel, and its estimate takes the place of greedy's.
     """
 
     def __init__(self, budget: Budget | int | str = 64, playout: Any = "quick") -> None:
         self.budget = parse_budget(budget, "pimc")
         self.solves = playout == SOLVER
         rule = "quick" if self.solves else playout
-        self.playout = rule if rule in PLAYOUTS else make_policy(rule)
+        self.playout: Any = rule if rule in PLAYOUTS else make_policy(rule)
         self.name = f"pimc:{self.budget}"
         if playout != "quick":
             self.name += f":{policy_name(playout)}"
@@ -228,49 +279,55 @@ class Pimc:
             raise ValueError(f"{self.name} solves deals of two players, and of no more")
         cards = np.empty(len(views), dtype=np.int64)
         states = rng.integers(0, 2**64, size=len(views), dtype=np.uint64)
-        if isinstance(self.playout, str) and self.budget.seconds is None:
-            rule = PLAYOUTS.index(self.playout)
+        if not len(views):
+            return cards
+        how = self._continuation(views)
+        if how is not None and self.budget.seconds is None:
             scratch = (empty_values(), np.empty(2, dtype=GAME), np.empty(NUM_CARDS))
-            search(views, states, self.budget.count, rule, *self._solving(), *scratch, cards)
+            search(views, states, self.budget.count, how, *scratch, cards)
             return cards
         for index in range(len(views)):
-            cards[index] = self._choose(views[index : index + 1], states[index], rng)
+            cards[index] = self._choose(views[index : index + 1], states[index], how, rng)
         return cards
 
-    def _solving(self) -> tuple[int, Scratch]:
-        """Return from which turn on the rest is solved, and memory for it."""
-        if self.solves:
-            return SOLVE_FROM, new_scratch(_ENTRIES)
-        return HAND_CARDS, new_scratch(2)
+    def _continuation(self, views: Games) -> Continuation | None:
+        """Return how kernels play these games on; None if a policy in Python does."""
+        solver = new_scratch(_ENTRIES if self.solves else 2)
+        solve_from = SOLVE_FROM if self.solves else HAND_CARDS
+        if isinstance(self.playout, str):
+            rule = PLAYOUTS.index(self.playout)
+            return Continuation(rule, solve_from, solver, _NO_TABLES, make_desk(ROW))
+        find = getattr(self.playout, "network_for", None)
+        if find is None:
+            return None
+        network: Network = find(views)
+        desk = make_desk(network.width)
+        return Continuation(_NETWORK, solve_from, solver, network.tables, desk)
 
-    def _choose(self, view: Games, state: np.uint64, rng: np.random.Generator) -> int:
+    def _choose(
+        self, view: Games, state: np.uint64, how: Continuation | None, rng: np.random.Generator
+    ) -> int:
         """Return a card for one view [1], looking at the clock after each slice of deals."""
         end = time.perf_counter() + (self.budget.seconds or 0.0)
         timed = self.budget.seconds is not None
-        values, sums = empty_values(), np.empty(NUM_CARDS)
+        scratch = (empty_values(), np.empty(2, dtype=GAME), np.empty(NUM_CARDS))
+        values, _, sums = scratch
         most = ENUMERATED if timed else self.budget.count
-        compared, deals = prepare(view[0], most, values, sums)
+        by_rule = Continuation(0, HAND_CARDS, new_scratch(2), _NO_TABLES, make_desk(ROW))
+        found, deals = prepare(view[0], most, how or by_rule, values, sums)
+        compared = np.uint64(found)
         last = deals or (2**62 if timed else self.budget.count)
         if int(compared).bit_count() > 1:
-            learned = getattr(self.playout, "worth", None)
-            if learned is not None and not deals:
-                sums[:] = _LEARNED_PRIOR * learned(view)[0]
             for start in range(0, last, _SLICE):
                 stop = min(start + _SLICE, last)
-                self._add(
-                    view,
-                    np.uint64(compared),
-                    state,
-                    start,
-                    stop,
-                    deals,
-                    values,
-                    sums,
-                    rng,
-                )
+                span = (state, start, stop, deals)
+                if how is not None:
+                    add_worlds(view[0], compared, *span, how, *scratch)
+                else:
+                    self._add(view, compared, *span, sums, rng)
                 if timed and time.perf_counter() >= end:
                     break
-        return best_of(np.uint64(compared), sums)
+        return best_of(compared, sums)
 
     def _add(
         self,
@@ -280,26 +337,10 @@ class Pimc:
         start: int,
         stop: int,
         deals: int,
-        values: npt.NDArray[np.float64],
         sums: npt.NDArray[np.float64],
         rng: np.random.Generator,
     ) -> None:
-        if isinstance(self.playout, str):
-            rule, games = PLAYOUTS.index(self.playout), np.empty(2, dtype=GAME)
-            add_worlds(
-                view[0],
-                compared,
-                state,
-                start,
-                stop,
-                deals,
-                rule,
-                *self._solving(),
-                values,
-                games,
-                sums,
-            )
-            return
+        """Let the policy play the cards out; add what they bring to `sums` [52]."""
         cards = np.array(card_list(compared), dtype=np.int64)
         games = np.empty((stop - start) * len(cards), dtype=GAME)
         write_worlds(view[0], cards, state, start, stop, deals, games)

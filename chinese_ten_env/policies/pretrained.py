@@ -145,6 +145,10 @@ class Pretrained:
             return np.zeros(0, dtype=np.int64)
         return self.entry(views).network(views, rng)
 
+    def network_for(self, views: Games) -> Network:
+        """Return the network that plays these views; ValueError if there is none for them."""
+        return self.entry(views).network.network_for(views)
+
     def worth(self, views: Games) -> npt.NDArray[np.float32]:
         """Return the net points that each legal card is worth beside the others, [B, 52]."""
         return self.entry(views).network.worth(views)
