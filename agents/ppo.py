@@ -67,11 +67,11 @@ class Config:
     """Weight of the entropy bonus at the start; it falls like the learning rate."""
     reward_scale: float = 0.05
     """Net points are multiplied by this for the learner, and only for it."""
-    width: int = 32
+    width: int = 24
     """Numbers that the actor keeps for each rank."""
     context: int = 96
     """Numbers that the actor keeps for the whole table."""
-    critic_width: int = 24
+    critic_width: int = 20
     """Numbers that the critic keeps for each rank."""
     critic_context: int = 64
     """Numbers that the critic keeps for the whole table."""

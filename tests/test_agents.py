@@ -247,9 +247,14 @@ def test_a_stopped_run_goes_on_where_it_was(
     write_json(folder / "config.json", header)
     assert train.main(["resume", str(folder), "--deals", "4"]) == 0
     run = Run.open(folder)
-    assert run.status == {**run.status, "state": "complete", "steps": steps + 1024}
+    assert run.status["state"] == "complete"
     counted = [line["steps"] for line in run.metrics() if line["steps"]]
-    assert counted == list(range(512, steps + 1025, 512))  # no rollout is lost or counted twice
+    # No rollout is lost or counted twice; dmc plays its deals to the end, so a few more.
+    gaps = np.diff([0.0, *counted])
+    assert gaps.min() >= 512
+    assert gaps.max() < (720 if agent == "dmc" else 513)
+    assert steps in counted
+    assert steps + 1024 <= counted[-1] == run.status["steps"] < steps + 1024 + gaps.max()
     assert callable(ct.make_policy(str(folder)))
 
 
