@@ -23,6 +23,8 @@ from chinese_ten_env.adapters.torch import NTupleModule
 
 # --- config ---------------------------------------------------------------------------------
 
+_LESSONS = ct.ntuple.Settings()
+
 
 @dataclass(frozen=True)
 class Config:
@@ -40,13 +42,13 @@ class Config:
     """At the start; it falls linearly to a fiftieth."""
     width: int = 64
     """Numbers that the networks keep for the table, a multiple of 64."""
-    part: float = 0.5
+    part: float = _LESSONS.part
     """Share of the decisions of a deal at which all cards are tried."""
-    stray: float = 0.1
+    stray: float = _LESSONS.stray
     """Share of cards that are played at random, so that the way out of trouble is learned too."""
-    horizon: float = 0.6
+    horizon: float = _LESSONS.horizon
     """The chance that a trial goes on from one own turn to the next; with 1 to the deal's end."""
-    decay: float = 0.7
+    decay: float = _LESSONS.decay
     """Lambda of the returns from which values are learned."""
     values_part: float = 0.5
     """Share of the positions met that values are learned from."""

@@ -142,6 +142,21 @@ def test_the_codes_of_a_rank_tell_where_its_cards_are(table: tuple[str, int]) ->
         assert len(groups) == len(set().union(*groups.values()))  # and none has two
 
 
+def test_many_cards_laid_are_all_seen() -> None:
+    """A table of 24 cards laid by hand: no view of a real deal has more."""
+    made = network()
+    view = met(("mainland", 2), 1)[0][:1].copy()
+    view["table"] = sum(1 << card for card in range(24))
+    view["played"][0, 0] = view["table"][0]
+    view["hands"][0, int(view["viewer"][0])] = 1 << 40
+    found = features_of(made, view[0])
+    assert len(found) > 13 + 24
+    module = NTupleModule(made)
+    view["legal"] = 1 << 40
+    logits = module(torch.from_numpy(ct.observe(view)), torch.from_numpy(ct.action_masks(view)))
+    assert float(logits[0, 40]) == pytest.approx(float(made.worth(view)[0, 40]), abs=1e-3)
+
+
 def test_what_is_hidden_changes_no_feature() -> None:
     made = network()
     for views in met(("mainland", 2), 5)[:20]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,27 @@ def test_a_run_is_published_with_the_command_that_made_it(
         played = ct.make_policy("pretrained")(views, rng())
         learned = ct.make_policy(str(run.folder))(views, rng())
         assert (played == learned).mean() > 0.95  # half precision may decide between equals
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+
+
+def test_what_is_published_stands_where_its_deals_are_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there,) = Path(ct.__file__).parent.glob("policies/zoo/mainland-3.npz")
+    shutil.copy(there, tmp_path)
+    monkeypatch.setattr("chinese_ten_env.policies.pretrained._files", lambda: tmp_path)
+    caches = (ct.pretrained.entries, ct.pretrained.load_entry, ct.pretrained._by_deal)
+    try:
+        for cache in caches:
+            cache.cache_clear()
+        network = ct.ntuple.Network(ct.make_rules("g4a", 3))
+        assert ct.pretrained.publish(network, {}) == tmp_path / "mainland-3.npz"
+        other = ct.ntuple.Network(ct.make_rules("mainland", 3, capture="hand"))
+        with pytest.raises(ValueError, match="mainland with the variant's own switches"):
+            ct.pretrained.publish(other, {})
+        assert ct.pretrained.entries() == (("mainland", 3),)
     finally:
         for cache in caches:
             cache.cache_clear()

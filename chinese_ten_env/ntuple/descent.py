@@ -91,6 +91,18 @@ def _descend_context(
             add_multiple(gradient, desk.features[place] * width + at, back, at, _ONE)
 
 
+@inlined_kernel
+def _descend_output(
+    gradient: Any, tables: Any, error: Any, outputs: Any, at: int, slope: Any
+) -> None:
+    """Add the gradient of the last row; write the slope before its rectified inputs to `slope`."""
+    output = tables.plan[OUTPUT]
+    add_multiple(gradient, output, outputs, at, error)
+    slope[:ROW] = np.float32(0)
+    add_multiple(slope, 0, tables.weights, output, error)
+    mask_row(slope, 0, outputs, at)
+
+
 @kernel
 def _descend_cards(
     seen: Any,
@@ -113,7 +125,7 @@ def _descend_cards(
     An error is how much more a card is worth, beside the mean of the cards of its decision, than
     it led to beside theirs: what a decision was worth as a whole is not asked.
     """
-    weights, plan, row = tables.weights, tables.plan, desk.rows
+    plan, row = tables.plan, desk.rows
     total = 0.0
     for number in chosen:
         count = _read(seen[number], desk.features)
@@ -133,10 +145,7 @@ def _descend_cards(
             own, partner, card = cards[place, 1], cards[place, 2], cards[place, 0]
             error: Any = np.float32(errors[place - first] - mean)
             total += error * error
-            add_multiple(gradient, plan[OUTPUT], rows, at + ROW, error)
-            row[:ROW] = np.float32(0)
-            add_multiple(row, 0, weights, plan[OUTPUT], error)
-            mask_row(row, 0, rows, at + ROW)
+            _descend_output(gradient, tables, error, rows, at + ROW, row)
             add_multiple(gradient, plan[JOINT], row, 0, _ONE)
             _descend_layer(gradient, plan[JOINING], rows, at, ROW, row, joining, back)
             add_multiple(gradient, plan[OWN] + own * ROW, back, 0, _ONE)
@@ -168,10 +177,7 @@ def _descend_values(
         rectify(context, 0)
         error: Any = np.float32(dot(context, 0, weights, plan[OUTPUT]) - won[number])
         total += error * error
-        add_multiple(gradient, plan[OUTPUT], context, 0, error)
-        slope[:] = np.float32(0)
-        add_multiple(slope, 0, weights, plan[OUTPUT], error)
-        mask_row(slope, 0, context, 0)
+        _descend_output(gradient, tables, error, context, 0, slope)
         _descend_context(plan, desk, count, slope, mixing, back, gradient)
     return total
 

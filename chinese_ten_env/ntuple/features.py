@@ -54,9 +54,8 @@ HAND_SIZE = REVERSED + 1
 MORE = HAND_SIZE + (MAX_PLAYERS - 1) * HAND_SIZES
 """Features beside the codes."""
 
-MOST = 40
-"""Features that can be true at once: 13 codes, 3 more, cards laid, and 8 of the rest."""
-_MOST_BUT_REST = MOST - 8
+MOST = RANKS + 3 + HAND_CARDS + 4 + MAX_PLAYERS - 1
+"""Features that can be true at once: codes, the moment and two last cards, laid cards, the rest."""
 
 # Suits as a number to the same bits with a gap behind each.
 _SPREAD = np.array([sum((suits >> k & 1) << 2 * k for k in range(SUITS)) for suits in range(16)])
@@ -107,7 +106,7 @@ def write_features(view: Any, codes: Any, first: int, out: Any) -> int:
     seat = me
     for place in range(view.num_players):
         laid = view.played[seat] & table
-        while laid != EMPTY and count < _MOST_BUT_REST:
+        while laid != EMPTY:
             out[count] = first + LAID + NUM_CARDS * place + lowest(laid)
             count += 1
             laid &= laid - ONE

@@ -7,8 +7,8 @@ through one more layer of 64, they are what the card is worth beside the others.
 worth more than twice the width. A second network, without cards, tells what a player may still win.
 
 N-tuple networks learn to play from lookup tables like these: Lucas (2008) for Othello, Szubert and
-Jaśkowski (2014) for 2048. The sum of rows is what makes them quick: a decision takes less than a
-microsecond, so that whole deals can be played out while one learns.
+Jaśkowski (2014) for 2048. The sum of rows is what makes them quick: a decision takes one or two
+microseconds, so that whole deals can be played out while one learns.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Desk(NamedTuple):
     """What kernels work at; what they wrote there last is there still."""
 
     features: npt.NDArray[np.int64]
-    """[40] of a view."""
+    """[MOST] of a view."""
     starts: npt.NDArray[np.int64]
-    """[41] where rows to add up begin."""
+    """[MOST + 1] where rows to add up begin."""
     known: npt.NDArray[np.float32]
     """[width] what is known of the table."""
     context: npt.NDArray[np.float32]
@@ -217,7 +217,8 @@ class Network:
     """Weights and what they belong to; a policy that plays the card that is worth most.
 
     `weights` is float32 [plan[SIZE]]. `codes` int32 [13, 256] and `plan` int64 [12] follow from
-    the rules and the width, a multiple of 64.
+    the rules and the width, a multiple of 64; with ``cards=False`` it tells values and plays none.
+    ValueError for another width, or weights of another size.
     """
 
     def __init__(
@@ -232,6 +233,7 @@ class Network:
         if width < ROW or width % ROW:
             raise ValueError(f"width must be a multiple of {ROW}, not {width}")
         self.rules, self.width, self.name = rules, width, name
+        self._learned = blank_games(rules, 1)
         self.codes, count = rank_codes(rules)
         self.plan = make_plan(count, width, cards=cards)
         size = int(self.plan[SIZE])
@@ -270,11 +272,8 @@ class Network:
         return worth
 
     def _check(self, views: Games) -> None:
-        if not len(views):
-            return
-        mine = blank_games(self.rules, 1)
         for name in ("num_players", "point_bits", "levy"):
-            if (views[name] != mine[name]).any():
+            if (views[name] != self._learned[name]).any():
                 raise ValueError(
                     f"{self.name} learned the points of {self.rules.variant} with "
                     f"{self.rules.num_players} players, and can play no other game"

@@ -64,7 +64,7 @@ class Lessons(NamedTuple):
     """
 
     features: npt.NDArray[np.int16]
-    """[N, 40] what the player saw."""
+    """[N, MOST] the features of what the player saw."""
     starts: npt.NDArray[np.int64]
     """[N + 1] where the cards of each decision begin in what follows."""
     cards: npt.NDArray[np.int16]
@@ -72,7 +72,7 @@ class Lessons(NamedTuple):
     worth: npt.NDArray[np.float32]
     """[M] the net points that it led to."""
     seen: npt.NDArray[np.int16]
-    """[V, 40] what a player saw when he was to play."""
+    """[V, MOST] the same of a player who is to play a card."""
     won: npt.NDArray[np.float32]
     """[V] the net points that he still won: points more than a share of all that was left."""
 
@@ -121,6 +121,7 @@ def _held(game: Any, seat: int) -> float:
 
 @inlined_kernel
 def _card_by(game: Any, rule: int, values: Any, tables: Any, desk: Any) -> int:
+    """Return the card by which one of `RULES` goes on."""
     if rule == _QUICK:
         return quick_card(game, values)
     if rule == _GREEDY:
@@ -130,6 +131,7 @@ def _card_by(game: Any, rule: int, values: Any, tables: Any, desk: Any) -> int:
 
 @inlined_kernel
 def _keep(features: Any, count: int, out: Any) -> None:
+    """Copy so many features to a row of lessons."""
     for place in range(MOST):
         out[place] = features[place] if place < count else -1
 
@@ -257,7 +259,7 @@ class Teacher:
     """Makes lessons from deals of its own, one after the other from a seed.
 
     `rival`: whom to learn against, instead of from all seats: one of `PLAYOUTS` or a network of the
-    same width for the same points.
+    same width for the same points. ValueError for networks that do not go together.
     """
 
     def __init__(

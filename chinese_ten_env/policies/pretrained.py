@@ -50,12 +50,19 @@ class Entry:
 
 
 def publish(network: Network, facts: dict[str, Any]) -> Path:
-    """Put a network into the library, for the variant that it learned; return the file.
+    """Put a network into the library, for the deals that it learned; return the file.
 
-    Half precision is enough to tell cards apart, and halves the file.
+    It takes the place of one for the same deals. ValueError for rules with other switches than the
+    variant's own. Half precision is enough to tell cards apart, and halves the file.
     """
     rules = network.rules
-    path = Path(str(_files())) / f"{rules.variant}-{rules.num_players}.npz"
+    own = _deal_of(blank_games(make_rules(rules.variant, rules.num_players), 1))
+    if own != _deal_of(blank_games(rules, 1)):
+        raise ValueError(
+            f"only what learned {rules.variant} with the variant's own switches can be published"
+        )
+    variant, players = _by_deal().get(own, (rules.variant, rules.num_players))
+    path = Path(str(_files())) / f"{variant}-{players}.npz"
     about = {"format": FORMAT, "width": network.width} | facts
     path.parent.mkdir(exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.new")
