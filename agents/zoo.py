@@ -139,7 +139,7 @@ def measure_zoo(
 HEAD = (
     *("variant", "players"),
     *(f"against `{name}`" for name in OPPONENTS),
-    *("a decision", "decisions learned from", "minutes"),
+    *("deals", "a decision", "decisions learned from", "minutes"),
 )
 
 
@@ -151,11 +151,13 @@ def table(lines: Iterable[dict[str, Any]]) -> list[tuple[str, ...]]:
         facts = ct.pretrained.load_entry(variant, players).facts
         found = [by_key.get((variant, players, "pretrained", name)) for name in OPPONENTS]
         cost = next((f"{line['microseconds']:.1f} µs" for line in found if line), "")
+        deals = dict.fromkeys(f"{line['deals']:,}" for line in found if line)
         rows.append(
             (
                 *(f"`{variant}`", str(players)),
                 *(interval(line) if line else "not measured" for line in found),
-                *(cost, f"{facts['decisions'] / 1e6:.0f} M", f"{facts['seconds'] / 60:.1f}"),
+                *("; ".join(deals), cost),
+                *(f"{facts['decisions'] / 1e6:.0f} M", f"{facts['seconds'] / 60:.1f}"),
             )
         )
     return rows
