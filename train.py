@@ -25,7 +25,7 @@ from rich.table import Table
 
 import chinese_ten_env as ct
 from agents.common import Run, draw_curve, evaluate, write_json, write_whole
-from agents.zoo import measure_zoo, publish
+from agents.zoo import keep_response, measure_zoo, publish
 
 AGENTS = tuple(
     sorted(
@@ -97,9 +97,10 @@ class Export:
 
 @dataclass
 class BestResponse:
-    """Train a fresh agent against a policy alone, and tell what it gains.
+    """Train an agent against a policy alone, and tell what it gains.
 
-    What it gains is a lower bound on what the policy can lose to somebody who knows it.
+    What it gains is a lower bound on what the policy can lose to somebody who knows it. Against a
+    network of dmc, dmc begins with what that network knows.
     """
 
     policy: Annotated[str, tyro.conf.Positional]
@@ -118,8 +119,10 @@ class BestResponse:
     """Where the run folder is made."""
     name: str | None = None
     """Name of the run folder; made from the rest unless given."""
-    deals: int = 10_000
+    deals: int = 40_000
     """Deals of the evaluation at the end, each played in all seatings."""
+    keep: bool = False
+    """Keep the result for the README's table; of ``pretrained`` only."""
 
 
 @dataclass
@@ -136,10 +139,10 @@ class MeasurePretrained:
 
     variants: tuple[str, ...] = ()
     """Those to measure, as ``mainland-2``; all unless given."""
-    deals: int = 10_000
-    """Deals against policies that do not search, each played in all seatings."""
-    search_deals: int = 2_000
-    """Deals against those that search."""
+    against: tuple[str, ...] = ()
+    """Opponents, of the table's; all unless given."""
+    games: int | None = None
+    """Games against each of them; more against what is quick unless given."""
     seed: int = EVALUATION_SEED
     """Of the deals."""
 
@@ -165,9 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             path = publish(Run.open(command.run))
             console.print(f"wrote {path}", markup=False, soft_wrap=True)
         elif isinstance(command, MeasurePretrained):
-            measure_zoo(
-                command.variants, command.deals, command.search_deals, command.seed, console
-            )
+            measure_zoo(command.variants, command.against, command.games, command.seed, console)
         else:
             show(command, console)
     except KeyboardInterrupt:
@@ -236,17 +237,10 @@ def respond(command: BestResponse, console: Console) -> None:
     rules = ct.make_rules(command.variant, command.num_players)
     if rules.num_players != 2:
         raise ValueError("a best response is measured for two players, whose sum is zero")
+    if command.keep and command.policy != "pretrained":
+        raise ValueError(f"only results of 'pretrained' are kept, not of {command.policy!r}")
     agent = importlib.import_module(f"agents.{command.agent}")
-    # Before any training, what is wrong with the policy.
-    if command.agent == "dmc":
-        agent.rival(rules, command.policy)
-    else:
-        ct.make_policy(command.policy, rules)
-    settings: dict[str, Any] = {"minutes": command.minutes, "opponent": command.policy}
-    if command.agent == "dmc":
-        # Against one that never learns, what has been learned is the best to go on with.
-        settings["own"] = 0.5
-    config = agent.Config(**settings)
+    config = agent.best_response(rules, command.policy, command.minutes)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     against = Path(command.policy).stem.replace(":", "-")
     name = f"{rules.variant}-{rules.num_players}-against-{against}-{command.seed}-{stamp}"
@@ -259,6 +253,8 @@ def respond(command: BestResponse, console: Console) -> None:
         f"({low:+.2f} to {high:+.2f}): what this agent gains against it",
         soft_wrap=True,
     )
+    if command.keep:
+        keep_response(run, row)
 
 
 def _run_name(command: Any, rules: ct.Rules) -> str:

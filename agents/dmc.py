@@ -63,6 +63,8 @@ class Config:
 
     ``quick``, ``greedy``, ``pretrained`` or the folder of a run of this agent: what is compiled.
     """
+    start: str = ""
+    """``pretrained`` or a run of this agent to learn on from; from nothing unless given."""
     evaluate_every: float = 30.0
     """Seconds between two measurements."""
     evaluation_deals: int = 1000
@@ -85,7 +87,7 @@ class Config:
         """Return how lessons are made after so many rounds and such a share of the training."""
         young = rounds < self.first_rounds
         return ct.ntuple.Settings(
-            rule="network" if done > 1.0 - self.own else "quick",
+            rule="network" if self.own and done >= 1.0 - self.own else "quick",
             part=self.part,
             stray=self.stray,
             horizon=1.0 if young else self.horizon,
@@ -127,14 +129,32 @@ def rival(rules: ct.Rules, name: str) -> str | ct.ntuple.Network | None:
     """Return what a compiled trial can play against; ValueError for what it cannot."""
     if not name or name in ("quick", "greedy"):
         return name or None
-    policy: Any = ct.make_policy(name, rules)
-    network = getattr(policy, "network", None)
-    if not isinstance(network, ct.ntuple.Network):
+    network = network_of(rules, name)
+    if network is None:
         raise ValueError(
             f"dmc learns against quick, greedy, pretrained or a run of its own, not {name!r}; "
             "maskable_ppo learns against any policy"
         )
     return network
+
+
+def network_of(rules: ct.Rules, name: str) -> ct.ntuple.Network | None:
+    """Return the network that a policy of a name plays by, or None if it has none."""
+    network = getattr(ct.make_policy(name, rules), "network", None)
+    return network if isinstance(network, ct.ntuple.Network) else None
+
+
+def best_response(rules: ct.Rules, policy: str, minutes: float) -> Config:
+    """Return with what settings to learn what beats a policy; ValueError where it cannot be done.
+
+    Against one that never learns, what has been learned is the best to go on with. Against a
+    network, that begins with what the network itself knows: then it can only lose more.
+    """
+    other = rival(rules, policy)
+    if not isinstance(other, ct.ntuple.Network):
+        return Config(minutes=minutes, opponent=policy, own=0.5)
+    known: dict[str, Any] = {"start": policy, "width": other.width, "own": 1.0}
+    return Config(minutes=minutes, opponent=policy, learning_rate=5e-4, **known)
 
 
 # --- lessons --------------------------------------------------------------------------------
@@ -150,6 +170,8 @@ class Learner:
         words = np.random.SeedSequence(seed).generate_state(config.threads + 3, np.uint32).tolist()
         self.network.randomize(words.pop())
         self.values.randomize(words.pop())
+        if config.start:
+            self._start_from(config.start)
         self.rng = np.random.default_rng(words.pop())
         self.workers = ThreadPoolExecutor(config.threads)
         self.of_cards = ct.ntuple.Descent(self.network, config.threads, self.workers.map)
@@ -159,6 +181,16 @@ class Learner:
             ct.ntuple.Teacher(self.network, self.values, word, other) for word in words
         ]
         self.rounds = 0
+
+    def _start_from(self, name: str) -> None:
+        """Take over what a policy knows of cards; what positions are worth is learned anew."""
+        known = network_of(self.network.rules, name)
+        if known is None or known.weights.shape != self.network.weights.shape:
+            raise ValueError(
+                f"dmc can start from pretrained or a run of its own of width {self.network.width}, "
+                f"not from {name!r}"
+            )
+        self.network.weights[:] = known.weights
 
     def learn(self, done: float) -> dict[str, float]:
         """Make a round of lessons and learn from it, such a share of the training being done."""

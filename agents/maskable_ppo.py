@@ -552,6 +552,12 @@ def opponents(config: Config) -> tuple[str, ...]:
     return (config.opponent,) if config.opponent else OPPONENTS
 
 
+def best_response(rules: ct.Rules, policy: str, minutes: float) -> Config:
+    """Return with what settings to learn what beats a policy; ValueError if there is none such."""
+    ct.make_policy(policy, rules)
+    return Config(minutes=minutes, opponent=policy)
+
+
 CHECKPOINT = "checkpoint.zip"
 PAST = "past.pt"
 MODEL = "model.zip"

@@ -20,9 +20,13 @@ import chinese_ten_env as ct
 from agents.common import Run, commit, evaluate, write_whole
 
 LINES = Path(__file__).with_name("zoo.jsonl")
-OPPONENTS = ("random", "greedy", "pimc:64", "pimc:256")
-SEARCHED = "pretrained"
-"""Measured against ``pimc:64:pretrained``, for two players: what search adds to it."""
+GAMES = {"random": 80_000, "greedy": 80_000, "pimc:64": 24_000, "pimc:256": 12_000}
+"""Opponents of each pretrained policy, and about how many games are played against them."""
+SEARCH = "pimc:64:pretrained"
+"""Played against ``pretrained``, for two players: what search adds to it."""
+SEARCH_GAMES = 2_000
+RESPONSE = "best response"
+"""The name of what ``train.py best-response`` has trained against ``pretrained``."""
 
 
 # --- publishing -----------------------------------------------------------------------------
@@ -102,44 +106,58 @@ def microseconds(policy: ct.Policy, rules: ct.Rules, seed: int) -> float:
     return 1e6 * seconds / decisions
 
 
-def _pairs(num_players: int) -> Iterator[tuple[str, str]]:
-    for opponent in OPPONENTS:
-        yield "pretrained", opponent
+def _matches(num_players: int) -> Iterator[tuple[str, str, int]]:
+    """Yield who is measured, against whom, and in how many games."""
+    for opponent, games in GAMES.items():
+        yield "pretrained", opponent, games
     if num_players == 2:
-        yield f"pimc:64:{SEARCHED}", SEARCHED
+        yield SEARCH, "pretrained", SEARCH_GAMES
 
 
 def measure_zoo(
-    names: Sequence[str], deals: int, search_deals: int, seed: int, console: Any
+    names: Sequence[str], against: Sequence[str], games: int | None, seed: int, console: Any
 ) -> None:
-    """Measure pretrained policies and store a line for each opponent as it is done."""
+    """Measure pretrained policies and store a line for each opponent as it is done.
+
+    A deal takes as many games as there are seatings; whole deals are played, at least one.
+    """
     known = [f"{variant}-{players}" for variant, players in ct.pretrained.entries()]
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise ValueError(f"no pretrained policy {unknown[0]!r}; there are {', '.join(known)}")
+    for what, given, choices in (
+        ("pretrained policy", names, known),
+        ("opponent", against, [*GAMES, SEARCH]),
+    ):
+        if unknown := sorted(set(given) - set(choices)):
+            raise ValueError(f"no {what} {unknown[0]!r}; there are {', '.join(choices)}")
     for name in names or known:
         variant, players = name.rsplit("-", 1)
         rules = ct.make_rules(variant, int(players))
-        policy = ct.make_policy("pretrained", rules)
-        cost = round(microseconds(policy, rules, seed), 2)
-        for measured, opponent in _pairs(rules.num_players):
-            search = "pimc" in opponent or "pimc" in measured
-            count = search_deals if search else deals
-            row = evaluate(
-                ct.make_policy(measured, rules), measured, [opponent], rules, count, seed
-            )[0]
-            line = {"variant": variant, "num_players": rules.num_players, "policy": measured}
-            line |= row | {"microseconds": cost, "commit": commit()}
-            keep(line)
+        cost = round(microseconds(ct.make_policy("pretrained", rules), rules, seed), 2)
+        for measured, opponent, usual in _matches(rules.num_players):
+            if against and not {measured, opponent} & set(against):
+                continue
+            deals = max(1, round((games or usual) / len(ct.arena.seatings(2, rules.num_players))))
+            policy = ct.make_policy(measured, rules)
+            row = evaluate(policy, measured, [opponent], rules, deals, seed)[0]
+            keep(_line(rules, measured, row) | {"microseconds": cost})
             console.print(f"{name}: {measured} against {opponent} {interval(row)}", markup=False)
+
+
+def keep_response(run: Run, row: dict[str, Any]) -> None:
+    """Store what a best response has gained against ``pretrained``."""
+    keep(_line(run.rules, RESPONSE, row) | {"agent": run.agent, "seconds": run.status["seconds"]})
+
+
+def _line(rules: ct.Rules, policy: str, row: dict[str, Any]) -> dict[str, Any]:
+    table = {"variant": rules.variant, "num_players": rules.num_players, "policy": policy}
+    return table | row | {"commit": commit()}
 
 
 # --- showing --------------------------------------------------------------------------------
 
 HEAD = (
     *("variant", "players"),
-    *(f"against `{name}`" for name in OPPONENTS),
-    *("deals", "a decision", "decisions learned from", "minutes"),
+    *(f"against `{name}`" for name in GAMES),
+    *("it loses to a best response", "a decision", "decisions learned from", "minutes"),
 )
 
 
@@ -149,17 +167,27 @@ def table(lines: Iterable[dict[str, Any]]) -> list[tuple[str, ...]]:
     rows = []
     for variant, players in ct.pretrained.entries():
         facts = ct.pretrained.load_entry(variant, players).facts
-        found = [by_key.get((variant, players, "pretrained", name)) for name in OPPONENTS]
-        cost = next((f"{line['microseconds']:.1f} µs" for line in found if line), "")
-        deals = dict.fromkeys(f"{line['deals']:,}" for line in found if line)
+        found = [by_key.get((variant, players, "pretrained", name)) for name in GAMES]
+        cost = next((f"{line['microseconds']:.1f} µs" for line in found if line), "—")
+        if players == 2:
+            found.append(by_key.get((variant, players, RESPONSE, "pretrained")))
+        cells = [interval(line) if line else "not measured" for line in found]
         rows.append(
             (
                 *(f"`{variant}`", str(players)),
-                *(interval(line) if line else "not measured" for line in found),
-                *("; ".join(deals), cost),
-                *(f"{facts['decisions'] / 1e6:.0f} M", f"{facts['seconds'] / 60:.1f}"),
+                *(cells if players == 2 else [*cells, "—"]),
+                *(cost, f"{facts['decisions'] / 1e6:.0f} M", f"{facts['seconds'] / 60:.1f}"),
             )
         )
+    return rows
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Return rows of text: variant, players, and the command that trained that policy."""
+    rows: list[tuple[str, ...]] = []
+    for variant, players in ct.pretrained.entries():
+        command = ct.pretrained.load_entry(variant, players).facts["command"]
+        rows.append((f"`{variant}`", str(players), f"`{command}`"))
     return rows
 
 

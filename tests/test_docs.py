@@ -253,6 +253,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "record": record,
     "fit": partial(options, train, "Fit"),
     "zoo": lambda: Table(zoo.HEAD, zoo.table(zoo.read_lines())),
+    "commands of the zoo": lambda: Table(("variant", "players", "trained by"), zoo.commands()),
     **{f"settings of {agent}": partial(settings, agent) for agent in train.AGENTS},
 }
 """By the name in the marker, a comment in the line above the table."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import chinese_ten_env as ct
 import train
-from agents import zoo
+from agents import dmc, zoo
 from agents.common import Run
 from chinese_ten_env.policies.pretrained import Pretrained, entry_of
 from tests.helpers import TABLES, table_id
@@ -168,9 +169,9 @@ def test_results_are_kept_line_by_line_and_shown_as_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = tmp_path / "zoo.jsonl"
-    monkeypatch.setattr(zoo, "OPPONENTS", ("random", "greedy"))
     monkeypatch.setattr(zoo, "LINES", lines)
-    words = ["measure-pretrained", "--variants", "taiwan-4", "--deals", "40"]
+    words = ["measure-pretrained", "--variants", "taiwan-4", "--games", "560"]
+    words += ["--against", "random", "greedy"]
     for _ in range(2):  # the second time in the place of the first
         assert train.main(words) == 0
     assert "taiwan-4: pretrained against random +" in capsys.readouterr().out
@@ -180,27 +181,54 @@ def test_results_are_kept_line_by_line_and_shown_as_a_table(
     shown = zoo.table(stored)
     assert len(shown) == len(NINE)
     (row,) = [row for row in shown if row[:2] == ("`taiwan`", "4")]
-    assert len(row) == len(zoo.HEAD) - 2  # of the opponents that are left out here
+    assert len(row) == len(zoo.HEAD)
+    assert row[4:7] == ("not measured", "not measured", "—")
     assert all(re.fullmatch(r"\+\d+\.\d\d ± \d+\.\d\d", cell) for cell in row[2:4])
-    assert "not measured" in shown[0]
     assert train.main(["measure-pretrained", "--variants", "taiwan-2"]) == 2
     assert "no pretrained policy 'taiwan-2'" in capsys.readouterr().out
+    assert train.main(["measure-pretrained", "--against", "greedi"]) == 2
+    assert "no opponent 'greedi'" in capsys.readouterr().out
 
 
 # --- best responses -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("policy", "agent"), [("greedy", "dmc"), ("pretrained", "dmc")])
+@pytest.mark.parametrize("policy", ["greedy", "pretrained"])
 def test_a_best_response_is_trained_and_its_gain_told(
-    policy: str, agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["best-response", policy, "--agent", agent, "--minutes", "0.001", "--deals", "20"]
-    assert train.main([*words, "--folder", str(tmp_path), "--name", "run"]) == 0
+    monkeypatch.setattr(zoo, "LINES", tmp_path / "zoo.jsonl")
+    words = ["best-response", policy, "--minutes", "0.001", "--deals", "20"]
+    words += ["--folder", str(tmp_path), "--name", "run"]
+    kept = policy == "pretrained"
+    assert train.main([*words, "--keep"] if kept else words) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f"{policy} can lose at least" in printed
     made = Run.open(tmp_path / "run")
     assert made.header["config"]["opponent"] == policy
     assert made.status["state"] == "complete"
+    assert [(line["policy"], line["against"]) for line in zoo.read_lines()] == (
+        [("best response", "pretrained")] if kept else []
+    )
+
+
+def test_a_best_response_to_a_network_begins_with_what_it_knows() -> None:
+    rules = ct.make_rules("mainland", 2)
+    config = dmc.best_response(rules, "pretrained", 1.0)
+    learner = dmc.Learner(rules, config, seed=0)
+    known = ct.pretrained.load_entry("mainland", 2).network.weights
+    np.testing.assert_array_equal(learner.network.weights, known)
+    assert config.settings(0, 0.0).rule == "network"
+    learner.close()
+    with pytest.raises(ValueError, match="can start from pretrained or a run of its own"):
+        dmc.Learner(rules, replace(config, start="greedy"), seed=0)
+
+
+def test_only_results_of_pretrained_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(["best-response", "greedy", "--keep", "--folder", str(tmp_path)]) == 2
+    assert "only results of 'pretrained' are kept" in capsys.readouterr().out
 
 
 def test_a_best_response_to_what_is_not_compiled_is_refused_before_training(
