@@ -32,7 +32,7 @@ from chinese_ten_env.observation import (
     view,
     views,
 )
-from chinese_ten_env.policies import POLICIES, Policy, make_policy
+from chinese_ten_env.policies import POLICIES, Policy, PolicyError, make_policy
 from chinese_ten_env.policies.choice import masked_choice
 from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
@@ -52,6 +52,7 @@ __all__ = [
     "Game",
     "IllegalActionError",
     "Policy",
+    "PolicyError",
     "Pool",
     "Rules",
     "action_masks",

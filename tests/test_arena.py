@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import numpy.typing as npt
 import pytest
 
 import chinese_ten_env as ct
-from chinese_ten_env.arena import duplicate, seatings
+from chinese_ten_env.arena import lineup, seatings
 from chinese_ten_env.engine import HIDDEN, NOBODY, Games
+from chinese_ten_env.text import parse_game
 from tests.helpers import TABLES, table_id
 
 PLAY = ct.arena.play
@@ -198,7 +200,7 @@ def test_global_generators_are_left_alone() -> None:
 def test_long_runs_are_played_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     watcher, finished = Watcher(), list[int]()
     whole = PLAY(["greedy", lowest], deals=25, seed=9)
-    monkeypatch.setattr(duplicate, "_GAMES_AT_A_TIME", 20)
+    monkeypatch.setattr(lineup, "GAMES_AT_A_TIME", 20)
     result = PLAY(["greedy", watcher], deals=25, seed=9, progress=finished.append)
     assert finished == [10, 20, 25]
     assert max(len(views) for views in watcher.seen) <= 20
@@ -279,14 +281,73 @@ def test_an_illegal_card_is_reported() -> None:
     def cheat(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         return np.full(len(views), ct.card("KS"))
 
-    with pytest.raises(ValueError, match=r"policy 'cheat': KS is not a legal action; legal now: "):
+    with pytest.raises(
+        ValueError, match=r"policy 'cheat' answered .*: KS is not a legal action; legal now: "
+    ):
         PLAY(["greedy", cheat], deals=10)
 
     def beyond(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         return np.full(len(views), 52)
 
-    with pytest.raises(ValueError, match=r"policy 'beyond': 52 is not a legal action"):
+    with pytest.raises(ct.PolicyError, match=r"'beyond' .*: 52 is not a legal action"):
         PLAY(["greedy", beyond], deals=10)
+
+
+@pytest.mark.parametrize("what", ["raises", "cheats"])
+def test_a_policy_that_fails_is_named_with_the_deal_and_the_decision(what: str) -> None:
+    rules = ct.make_rules("mainland", 2)
+    first = PLAY(["greedy", "greedy"], rules=rules, deals=1, seed=3).first_deck
+    decks = ct.new_games(rules, 20, seed=first)
+    hands = decks["hands"][7]  # who holds either of these hands breaks down with seven cards left
+
+    def fragile(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        cards = lowest(views, rng)
+        own = views["hands"][np.arange(len(views)), views["player"]]
+        subset = np.array([int(hand) & ~int(hands[0]) == 0 for hand in own], dtype=bool)
+        subset |= np.array([int(hand) & ~int(hands[1]) == 0 for hand in own], dtype=bool)
+        broken = subset & (views["turn"] == 10)
+        if broken.any():
+            if what == "raises":
+                raise RuntimeError("I am lost")
+            cards[broken] = 52
+        return cards
+
+    with pytest.raises(ct.PolicyError) as raised:
+        PLAY([fragile, "greedy"], rules=rules, deals=20, seed=3)
+    error = raised.value
+    assert (error.policy, error.deal) == ("fragile", 7)
+    assert error.decision is not None
+    assert error.decision >= 10
+    assert f"decision {error.decision} of deal 7, Game(rules, seed={first + 7})" in str(error)
+    assert "seats: fragile, greedy" in str(error) or "seats: greedy, fragile" in str(error)
+    if what == "raises":
+        assert "raised RuntimeError: I am lost" in str(error)
+        assert isinstance(error.__cause__, RuntimeError)
+    line = str(error).partition("position: ")[2].removesuffix(")")
+    parsed = parse_game(line, rules)
+    assert parsed["turn"][0] == 10
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_policy_that_fails_now_and_then_is_named_with_the_deals_asked() -> None:
+    calls = 0
+
+    def moody(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise RuntimeError("not today")
+        return lowest(views, rng)
+
+    with pytest.raises(ct.PolicyError, match=r"one of the deals 0 to 9") as raised:
+        PLAY([moody, "greedy"], deals=10)
+    assert raised.value.deal is None
+
+
+def test_searches_are_asked_in_smaller_batches() -> None:
+    watcher = Watcher()
+    PLAY(["pimc:1", watcher], "mainland", 2, deals=50, seed=1)
+    assert max(len(views) for views in watcher.seen) <= 64
 
 
 @pytest.mark.parametrize(

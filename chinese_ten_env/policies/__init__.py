@@ -35,6 +35,32 @@ class Policy(Protocol):
         """Return a legal card for each view, int64 [B]."""
 
 
+GAMES_AT_A_TIME = 2048
+"""Games in which a policy is asked at once, unless it has an attribute of this name in small."""
+
+SEARCHED_AT_A_TIME = 64
+"""The same of those that search: what is interrupted then loses seconds, not minutes."""
+
+
+class PolicyError(ValueError):
+    """A policy raised an exception, or answered with what is no legal card.
+
+    `policy` is its name, `view` which of the views it was asked about, if one is to blame. The
+    arena adds `where` in words, and as numbers the `deal` and the `decision`, counted from 0.
+    """
+
+    def __init__(self, policy: str, what: str, view: int | None = None) -> None:
+        super().__init__(policy, what, view)
+        self.policy, self.what, self.view = policy, what, view
+        self.where = ""
+        self.deal: int | None = None
+        self.decision: int | None = None
+
+    def __str__(self) -> str:
+        place = f" ({self.where})" if self.where else ""
+        return f"policy {self.policy!r} {self.what}{place}"
+
+
 POLICIES: dict[str, Callable[[], Policy]] = {
     "random": lambda: random,
     "greedy": lambda: greedy,
@@ -112,18 +138,23 @@ def _first_illegal(cards: Any, legal: Any) -> int:
 
 
 def checked_cards(answer: Any, legal: npt.NDArray[np.uint64], name: str) -> Cards:
-    """Return a policy's answer as int64 [B]; ValueError if it is no legal card for each view.
+    """Return a policy's answer as int64 [B]; PolicyError if it is no legal card for each view.
 
     `legal` [B] are the legal actions of the views, `name` is the policy's.
     """
     cards = np.asarray(answer)
     if cards.shape != legal.shape or cards.dtype.kind not in "iu":
-        raise ValueError(
-            f"policy {name} must answer with integers of shape {legal.shape}, a card for each "
-            f"view, not {cards.dtype} of shape {cards.shape}"
+        raise PolicyError(
+            name,
+            f"must answer with integers of shape {legal.shape}, a card for each view, not "
+            f"{cards.dtype} of shape {cards.shape}",
         )
     cards = cards.astype(np.int64, copy=False)
     index = _first_illegal(cards, legal)
     if index >= 0:
-        raise ValueError(f"policy {name}: {illegal_action(int(cards[index]), int(legal[index]))}")
+        raise PolicyError(
+            name,
+            f"answered with a wrong card: {illegal_action(int(cards[index]), int(legal[index]))}",
+            index,
+        )
     return cards

@@ -29,6 +29,7 @@ from chinese_ten_env.engine import GAME, NO_CARD, OVER, Games, play_card
 from chinese_ten_env.jit import kernel
 from chinese_ten_env.machine import lowest
 from chinese_ten_env.observation import count_deals, unseen_cards
+from chinese_ten_env.policies import SEARCHED_AT_A_TIME
 from chinese_ten_env.policies.budget import Budget, parse_budget
 from chinese_ten_env.policies.greedy import card_worth, cards_of_others
 from chinese_ten_env.policies.pimc import ENUMERATED, deal_world
@@ -202,6 +203,8 @@ class Ismcts:
     `budget`: a number of walks, or the time for each decision as text, such as ``"50ms"``. How far
     the search comes in a time depends on the machine, so then its cards cannot be repeated.
     """
+
+    games_at_a_time = SEARCHED_AT_A_TIME
 
     def __init__(self, budget: Budget | int | str = 1000) -> None:
         self.budget = parse_budget(budget, "ismcts")

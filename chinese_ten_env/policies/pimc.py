@@ -42,7 +42,13 @@ from chinese_ten_env.observation import (
     unseen_cards,
     views,
 )
-from chinese_ten_env.policies import Policy, checked_cards, make_policy, policy_name
+from chinese_ten_env.policies import (
+    SEARCHED_AT_A_TIME,
+    Policy,
+    checked_cards,
+    make_policy,
+    policy_name,
+)
 from chinese_ten_env.policies.budget import Budget, parse_budget
 from chinese_ten_env.policies.greedy import card_worth, cards_of_others
 from chinese_ten_env.policies.playout import PLAYOUTS, play_out
@@ -263,6 +269,8 @@ class Pimc:
     games of many deals at once. A compiled network, as ``"pretrained"`` or a run of ``dmc``, plays
     them out in the kernel, and its estimate takes the place of greedy's.
     """
+
+    games_at_a_time = SEARCHED_AT_A_TIME
 
     def __init__(self, budget: Budget | int | str = 64, playout: Any = "quick") -> None:
         self.budget = parse_budget(budget, "pimc")

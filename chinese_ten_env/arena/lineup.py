@@ -1,0 +1,182 @@
+"""Policies at one table: each deck in every seating, in parts that anybody can play anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chinese_ten_env.engine import OVER, Games, new_games, play_batch, take
+from chinese_ten_env.observation import views
+from chinese_ten_env.policies import (
+    GAMES_AT_A_TIME,
+    Cards,
+    Policy,
+    PolicyError,
+    checked_cards,
+    make_policy,
+    policy_name,
+)
+from chinese_ten_env.rules import Rules
+from chinese_ten_env.text import format_game
+
+
+class Outcome(NamedTuple):
+    """What came out of some deals, in every seating: D deals, S seatings, P seats."""
+
+    scores: npt.NDArray[np.int32]
+    """[D, S, P] each seat's points, levies included; in match play over all deals of the match."""
+    deals: npt.NDArray[np.int32]
+    """[D, S] how many deals these are: 1, or those of the match."""
+
+
+def seatings(num_policies: int, num_players: int) -> npt.NDArray[np.int64]:
+    """Return every assignment of policies to seats that leaves no policy out, int64 [S, P]."""
+    everyone = set(range(num_policies))
+    rows = product(range(num_policies), repeat=num_players)
+    return np.array([row for row in rows if set(row) == everyone], dtype=np.int64)
+
+
+class Lineup:
+    """Policies that share a table, and the decks that they play.
+
+    `seats` int64 [S, P] is which policy sits where in each seating. Deal i is that of
+    ``Game(rules, seed=first_deck + i)``. The deals are played in parts, and what comes out of a
+    part depends on nothing but the arguments here and where it begins and ends; so parts may be
+    played in any order and place. ValueError says what is wrong with the arguments.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Any],
+        rules: Rules,
+        seed: int,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.names = policy_labels(policies, names, rules.num_players)
+        self.policies: list[Policy] = [make_policy(policy) for policy in policies]
+        self.rules, self.seed = rules, int(seed)
+        self.seats = seatings(len(policies), rules.num_players)
+        self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
+
+    def parts(self, deals: int) -> Iterator[tuple[int, int]]:
+        """Yield where each part of so many deals begins and ends."""
+        # Bounds the memory, and the time that one part takes.
+        games = min(getattr(policy, "games_at_a_time", GAMES_AT_A_TIME) for policy in self.policies)
+        size = max(1, games // len(self.seats))
+        for start in range(0, deals, size):
+            yield start, min(start + size, deals)
+
+    def play(self, start: int, stop: int) -> Outcome:
+        """Play a part; PolicyError names the policy, deal and decision if one fails."""
+        decks = new_games(self.rules, stop - start, self.first_deck + start)
+        count = len(self.seats)
+        games = take(decks, np.repeat(np.arange(len(decks)), count))
+        self._play_to_end(games, np.tile(self.seats, (len(decks), 1)), start)
+        scores = games["scores"][:, : self.rules.num_players]
+        return Outcome(
+            scores.reshape(len(decks), count, -1).astype(np.int32),
+            games["deals"].reshape(len(decks), count).astype(np.int32),
+        )
+
+    def _play_to_end(self, games: Games, policy_at: npt.NDArray[np.int64], start: int) -> None:
+        """Play all games [B] in lockstep, one call of each policy a round; `policy_at` is [B, P].
+
+        Each policy has a generator of its own, so that none disturbs the randomness of another.
+        """
+        rngs = [
+            np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(start, index)))
+            for index in range(len(self.policies))
+        ]
+        cards = np.zeros(len(games), dtype=np.int64)
+        everywhere = np.arange(len(games))
+        decision = 0
+        while True:
+            unfinished = games["phase"] != OVER
+            if not unfinished.any():
+                return
+            on_turn = np.where(unfinished, policy_at[everywhere, games["player"]], -1)
+            for index, rng in enumerate(rngs):
+                mine = np.flatnonzero(on_turn == index)
+                if len(mine):
+                    try:
+                        cards[mine] = self._ask(index, take(games, mine), rng)
+                    except PolicyError as error:
+                        self._place(error, games, mine, start, decision)
+                        raise
+            play_batch(games, cards)
+            decision += 1
+
+    def _ask(self, index: int, games: Games, rng: np.random.Generator) -> Cards:
+        """Return a policy's answer, checked; PolicyError if it fails in any way."""
+        policy, name = self.policies[index], self.names[index]
+        try:
+            answer = policy(views(games), rng)
+        except Exception as error:
+            raise PolicyError(
+                name, f"raised {type(error).__name__}: {error}", self._culprit(index, games)
+            ) from error
+        return checked_cards(answer, games["legal"], name)
+
+    def _culprit(self, index: int, games: Games) -> int | None:
+        """Return which of the games a policy fails in if it is asked about each alone."""
+        for place in range(len(games)):
+            try:
+                self.policies[index](views(games[place : place + 1]), np.random.default_rng(0))
+            except Exception:
+                return place
+        return None
+
+    def _place(
+        self,
+        error: PolicyError,
+        games: Games,
+        asked: npt.NDArray[np.int64],
+        start: int,
+        decision: int,
+    ) -> None:
+        """Say in an error in which deal it happened; in one of some if nobody knows."""
+        at = None if error.view is None else int(asked[error.view])
+        first, last = (asked[0], asked[-1]) if at is None else (at, at)
+        low, high = (start + int(index) // len(self.seats) for index in (first, last))
+        error.decision = decision
+        if at is None or low != high:
+            error.where = f"decision {decision} of one of the deals {low} to {high}"
+            return
+        seats = ", ".join(self.names[policy] for policy in self.seats[at % len(self.seats)])
+        error.deal = low
+        error.where = (
+            f"decision {decision} of deal {low}, Game(rules, seed={self.first_deck + low}), "
+            f"seats: {seats}; position: {format_game(games[at : at + 1])}"
+        )
+
+
+def policy_labels(
+    policies: Sequence[Any], names: Sequence[str] | None, num_players: int
+) -> tuple[str, ...]:
+    """Return a name for each policy, all different; ValueError if there are too few or too many."""
+    if isinstance(policies, (str, Path)) or callable(policies):
+        raise ValueError(f"policies must be a list, such as ['greedy', 'random'], not {policies!r}")
+    if not 2 <= len(policies) <= num_players:
+        counts = " or ".join(str(count) for count in range(2, num_players + 1))
+        raise ValueError(f"{num_players} seats need {counts} policies, not {len(policies)}")
+    if names is not None:
+        if len(names) != len(policies) or len(set(names)) != len(names):
+            raise ValueError(
+                f"names must be {len(policies)} different texts, a name for each policy, "
+                f"not {names!r}"
+            )
+        return tuple(str(name) for name in names)
+    labels: list[str] = []
+    for policy in policies:
+        label = base = policy_name(policy)
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{base}#{number}"
+        labels.append(label)
+    return tuple(labels)
