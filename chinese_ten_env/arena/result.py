@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chinese_ten_env.arena.statistics import half_width
 from chinese_ten_env.rules import SWITCHES, VARIANTS, Rules
-
-_NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Result:
 def _half_width(values: npt.NDArray[np.int64]) -> float:
     if len(values) < 2:
         return float("nan")
-    return float(_NORMAL_95 * values.std(ddof=1) / np.sqrt(len(values)))
+    return float(half_width(values.var(ddof=1), len(values)))
 
 
 def _plural(unit: str) -> str:
