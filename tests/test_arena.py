@@ -7,6 +7,7 @@ import math
 import pickle
 from collections import Counter
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import chinese_ten_env as ct
 from chinese_ten_env.arena import lineup, seatings
+from chinese_ten_env.arena.lineup import Lineup
 from chinese_ten_env.engine import HIDDEN, NOBODY, Games
 from chinese_ten_env.text import parse_game
 from tests.helpers import TABLES, table_id
@@ -202,7 +204,7 @@ def test_long_runs_are_played_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = PLAY(["greedy", lowest], deals=25, seed=9)
     monkeypatch.setattr(lineup, "GAMES_AT_A_TIME", 20)
     result = PLAY(["greedy", watcher], deals=25, seed=9, progress=finished.append)
-    assert finished == [10, 20, 25]
+    assert finished == [8, 16, 24, 25]
     assert max(len(views) for views in watcher.seen) <= 20
     assert np.array_equal(result.per_deal, whole.per_deal)
 
@@ -342,6 +344,53 @@ def test_a_policy_that_fails_now_and_then_is_named_with_the_deals_asked() -> Non
     with pytest.raises(ct.PolicyError, match=r"one of the deals 0 to 9") as raised:
         PLAY([moody, "greedy"], deals=10)
     assert raised.value.deal is None
+
+
+def test_a_policy_that_hangs_is_named_with_the_deal() -> None:
+    rules = ct.make_rules("mainland", 2)
+    decks = ct.new_games(rules, 8, seed=Lineup(["greedy", "greedy"], rules, seed=3).first_deck)
+    forever = Event()  # set at the end, so that the threads that hang end too
+
+    def sleepy(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        if (views["table"] == decks["table"][5]).any():
+            forever.wait()
+        return lowest(views, rng)
+
+    lineup = Lineup([sleepy, "greedy"], rules, seed=3, limit=0.3)
+    try:
+        with pytest.raises(ct.PolicyError, match=r"took longer than the limit of 0\.3 s") as raised:
+            lineup.play(0, 8)
+        assert raised.value.deal == 5
+        assert raised.value.decision == 0
+        assert lineup.play(6, 8).scores.shape == (2, 2, 2)  # the others can still be played
+    finally:
+        forever.set()
+
+
+def test_the_limit_changes_nothing_else() -> None:
+    rules = ct.make_rules("mainland", 3)
+    free = Lineup(["random", "greedy"], rules, seed=1).play(0, 20)
+    limited = Lineup(["random", "greedy"], rules, seed=1, limit=60).play(0, 20)
+    assert np.array_equal(free.scores, limited.scores)
+    assert np.array_equal(free.decisions, limited.decisions)
+    assert free.scores.shape == (20, 6, 3)
+    assert (free.deals == 1).all()
+    assert (limited.seconds > 0).all()
+    # Each game has 24 turns, and as many more decisions as captures left a choice.
+    assert 24 * 120 <= free.decisions.sum() < 36 * 120
+    with pytest.raises(ValueError, match="limit must be a positive number"):
+        Lineup(["random", "greedy"], rules, seed=1, limit=0)
+
+
+def test_parts_can_be_played_in_any_order() -> None:
+    rules = ct.make_rules("taiwan_low_aces", 2)
+    forwards, backwards = (Lineup(["random", "pimc:2"], rules, seed=4) for _ in range(2))
+    parts = list(forwards.parts(100))
+    assert parts[0] == (0, 32)
+    assert parts[-1] == (96, 100)
+    one = [forwards.play(*part).scores for part in parts]
+    other = [backwards.play(*part).scores for part in reversed(parts)]
+    assert all(np.array_equal(a, b) for a, b in zip(one, reversed(other), strict=True))
 
 
 def test_searches_are_asked_in_smaller_batches() -> None:

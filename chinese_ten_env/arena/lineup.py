@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from chinese_ten_env.arena.clock import Clock, TooLate
 from chinese_ten_env.engine import OVER, Games, new_games, play_batch, take
 from chinese_ten_env.observation import views
 from chinese_ten_env.policies import (
@@ -26,12 +27,16 @@ from chinese_ten_env.text import format_game
 
 
 class Outcome(NamedTuple):
-    """What came out of some deals, in every seating: D deals, S seatings, P seats."""
+    """What came out of some deals, in every seating: D deals, S seatings, P seats, K policies."""
 
     scores: npt.NDArray[np.int32]
     """[D, S, P] each seat's points, levies included; in match play over all deals of the match."""
     deals: npt.NDArray[np.int32]
     """[D, S] how many deals these are: 1, or those of the match."""
+    decisions: npt.NDArray[np.int64]
+    """[K] how many decisions each policy made."""
+    seconds: npt.NDArray[np.float64]
+    """[K] how long each of them took for all of these; what differs from run to run."""
 
 
 def seatings(num_policies: int, num_players: int) -> npt.NDArray[np.int64]:
@@ -47,7 +52,8 @@ class Lineup:
     `seats` int64 [S, P] is which policy sits where in each seating. Deal i is that of
     ``Game(rules, seed=first_deck + i)``. The deals are played in parts, and what comes out of a
     part depends on nothing but the arguments here and where it begins and ends; so parts may be
-    played in any order and place. ValueError says what is wrong with the arguments.
+    played in any order and place. `limit` is how many seconds a policy may take for an answer, to
+    however many views it is asked for at once. ValueError says what is wrong with the arguments.
     """
 
     def __init__(
@@ -56,18 +62,21 @@ class Lineup:
         rules: Rules,
         seed: int,
         names: Sequence[str] | None = None,
+        limit: float | None = None,
     ) -> None:
         self.names = policy_labels(policies, names, rules.num_players)
         self.policies: list[Policy] = [make_policy(policy) for policy in policies]
         self.rules, self.seed = rules, int(seed)
         self.seats = seatings(len(policies), rules.num_players)
+        self.clock = Clock(limit)
         self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
 
     def parts(self, deals: int) -> Iterator[tuple[int, int]]:
         """Yield where each part of so many deals begins and ends."""
         # Bounds the memory, and the time that one part takes.
         games = min(getattr(policy, "games_at_a_time", GAMES_AT_A_TIME) for policy in self.policies)
-        size = max(1, games // len(self.seats))
+        fitting = max(1, games // len(self.seats))
+        size = 1 << fitting.bit_length() - 1  # so that a part of one lineup is some of another's
         for start in range(0, deals, size):
             yield start, min(start + size, deals)
 
@@ -76,15 +85,28 @@ class Lineup:
         decks = new_games(self.rules, stop - start, self.first_deck + start)
         count = len(self.seats)
         games = take(decks, np.repeat(np.arange(len(decks)), count))
-        self._play_to_end(games, np.tile(self.seats, (len(decks), 1)), start)
+        decisions, seconds = np.zeros(len(self.names), np.int64), np.zeros(len(self.names))
+        policy_at = np.tile(self.seats, (len(decks), 1))
+        self._play_to_end(games, policy_at, start, decisions, seconds)
         scores = games["scores"][:, : self.rules.num_players]
         return Outcome(
             scores.reshape(len(decks), count, -1).astype(np.int32),
             games["deals"].reshape(len(decks), count).astype(np.int32),
+            decisions,
+            seconds,
         )
 
-    def _play_to_end(self, games: Games, policy_at: npt.NDArray[np.int64], start: int) -> None:
+    def _play_to_end(
+        self,
+        games: Games,
+        policy_at: npt.NDArray[np.int64],
+        start: int,
+        decisions: npt.NDArray[np.int64],
+        seconds: npt.NDArray[np.float64],
+    ) -> None:
         """Play all games [B] in lockstep, one call of each policy a round; `policy_at` is [B, P].
+
+        Add up each policy's `decisions` and `seconds` [K].
 
         Each policy has a generator of its own, so that none disturbs the randomness of another.
         """
@@ -94,7 +116,7 @@ class Lineup:
         ]
         cards = np.zeros(len(games), dtype=np.int64)
         everywhere = np.arange(len(games))
-        decision = 0
+        rounds = 0
         while True:
             unfinished = games["phase"] != OVER
             if not unfinished.any():
@@ -104,29 +126,35 @@ class Lineup:
                 mine = np.flatnonzero(on_turn == index)
                 if len(mine):
                     try:
-                        cards[mine] = self._ask(index, take(games, mine), rng)
+                        cards[mine], spent = self._ask(index, take(games, mine), rng)
                     except PolicyError as error:
-                        self._place(error, games, mine, start, decision)
+                        self._place(error, games, mine, start, rounds)
                         raise
+                    decisions[index] += len(mine)
+                    seconds[index] += spent
             play_batch(games, cards)
-            decision += 1
+            rounds += 1
 
-    def _ask(self, index: int, games: Games, rng: np.random.Generator) -> Cards:
-        """Return a policy's answer, checked; PolicyError if it fails in any way."""
-        policy, name = self.policies[index], self.names[index]
+    def _ask(self, index: int, games: Games, rng: np.random.Generator) -> tuple[Cards, float]:
+        """Return a policy's answer, checked, and the seconds; PolicyError if it fails anyhow."""
+        name = self.names[index]
         try:
-            answer = policy(views(games), rng)
+            answer, seconds = self.clock.call(self.policies[index], views(games), rng)
         except Exception as error:
-            raise PolicyError(
-                name, f"raised {type(error).__name__}: {error}", self._culprit(index, games)
-            ) from error
-        return checked_cards(answer, games["legal"], name)
+            raise PolicyError(name, self._fault(error), self._culprit(index, games)) from error
+        return checked_cards(answer, games["legal"], name), seconds
+
+    def _fault(self, error: Exception) -> str:
+        if isinstance(error, TooLate):
+            return f"took longer than the limit of {self.clock.limit:g} s for an answer"
+        return f"raised {type(error).__name__}: {error}"
 
     def _culprit(self, index: int, games: Games) -> int | None:
-        """Return which of the games a policy fails in if it is asked about each alone."""
+        """Return in which of the games a policy fails if it is asked about each alone."""
         for place in range(len(games)):
+            view = views(games[place : place + 1])
             try:
-                self.policies[index](views(games[place : place + 1]), np.random.default_rng(0))
+                self.clock.call(self.policies[index], view, np.random.default_rng(0))
             except Exception:
                 return place
         return None
