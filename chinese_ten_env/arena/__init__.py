@@ -3,5 +3,14 @@
 from chinese_ten_env.arena.duplicate import play
 from chinese_ten_env.arena.lineup import seatings
 from chinese_ten_env.arena.result import Result, Standing
+from chinese_ten_env.arena.tournament import CrossPlay, LineupScore, cross_play
 
-__all__ = ["Result", "Standing", "play", "seatings"]
+__all__ = [
+    "CrossPlay",
+    "LineupScore",
+    "Result",
+    "Standing",
+    "cross_play",
+    "play",
+    "seatings",
+]

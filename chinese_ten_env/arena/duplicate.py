@@ -40,7 +40,7 @@ def play(
     the same result. ValueError says what is wrong, and names the policy and the card of an illegal
     answer.
     """
-    rules = _choose_rules(rules, variant, num_players, switches)
+    rules = choose_rules(rules, variant, num_players, switches)
     check_count("deals", deals, 1)
     check_count("seed", seed, 0)
     lineup = Lineup(policies, rules, int(seed), names)
@@ -82,7 +82,7 @@ def win_shares(outcome: Outcome) -> npt.NDArray[np.int64]:
     return best * (WIN // best.sum(axis=-1, keepdims=True))
 
 
-def _choose_rules(
+def choose_rules(
     rules: Rules | None, variant: str, num_players: int | None, switches: dict[str, Any]
 ) -> Rules:
     if rules is None:

@@ -25,6 +25,9 @@ from chinese_ten_env.policies import (
 from chinese_ten_env.rules import Rules
 from chinese_ten_env.text import format_game
 
+MOST_DEALS = 1024
+"""Deals in a part at most; a power of two, as the sizes of all parts are."""
+
 
 class Outcome(NamedTuple):
     """What came out of some deals, in every seating: D deals, S seatings, P seats, K policies."""
@@ -75,7 +78,7 @@ class Lineup:
         """Yield where each part of so many deals begins and ends."""
         # Bounds the memory, and the time that one part takes.
         games = min(getattr(policy, "games_at_a_time", GAMES_AT_A_TIME) for policy in self.policies)
-        fitting = max(1, games // len(self.seats))
+        fitting = min(max(1, games // len(self.seats)), MOST_DEALS)
         size = 1 << fitting.bit_length() - 1  # so that a part of one lineup is some of another's
         for start in range(0, deals, size):
             yield start, min(start + size, deals)
@@ -187,11 +190,17 @@ def policy_labels(
     policies: Sequence[Any], names: Sequence[str] | None, num_players: int
 ) -> tuple[str, ...]:
     """Return a name for each policy, all different; ValueError if there are too few or too many."""
-    if isinstance(policies, (str, Path)) or callable(policies):
-        raise ValueError(f"policies must be a list, such as ['greedy', 'random'], not {policies!r}")
+    labels = distinct_names(policies, names)
     if not 2 <= len(policies) <= num_players:
         counts = " or ".join(str(count) for count in range(2, num_players + 1))
         raise ValueError(f"{num_players} seats need {counts} policies, not {len(policies)}")
+    return labels
+
+
+def distinct_names(policies: Sequence[Any], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return a name for each policy, all different; ValueError if those given are not."""
+    if isinstance(policies, (str, Path)) or callable(policies):
+        raise ValueError(f"policies must be a list, such as ['greedy', 'random'], not {policies!r}")
     if names is not None:
         if len(names) != len(policies) or len(set(names)) != len(names):
             raise ValueError(

@@ -1,0 +1,327 @@
+"""Cross-play: many policies, every combination of them, the same decks for all.
+
+With two players each plays each. With more, each pair of policies meets in every mixture of both at
+a table, and then tables of different policies, one for each seat, in every combination. Each lineup
+plays each deck in all its seatings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import combinations, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import chinese_ten_env
+from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
+from chinese_ten_env.arena.fingerprint import fingerprint
+from chinese_ten_env.arena.journal import Journal
+from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names
+from chinese_ten_env.arena.statistics import Moments
+from chinese_ten_env.arena.workers import Done, Field, Job, play_here, play_in_processes
+from chinese_ten_env.rules import SWITCHES, Rules
+
+
+def all_lineups(num_policies: int, num_players: int) -> tuple[tuple[int, ...], ...]:
+    """Return the lineups of so many policies: pairs, then tables with as many as there are seats.
+
+    With more than two players and fewer policies than seats, the last is the table of all.
+    """
+    sizes = sorted({2, min(num_players, num_policies)})
+    return tuple(lineup for size in sizes for lineup in combinations(range(num_policies), size))
+
+
+# --- what came out --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LineupScore:
+    """How the K policies of a lineup did, over all its deals, seatings and P seats."""
+
+    names: tuple[str, ...]
+    net: Moments
+    """Of each policy's net points a deal, the mean over its seatings and seats, K numbers."""
+    win_rate: npt.NDArray[np.float64]
+    """[K] the share of games that it won in a seat of its own, ties shared."""
+    tie_rate: npt.NDArray[np.float64]
+    """[K] the share of games in which a seat of its own was one of several that were best."""
+    by_seat: npt.NDArray[np.float64]
+    """[K, P] its mean net points in each seat, counted from the dealer's left."""
+    seconds: npt.NDArray[np.float64]
+    """[K] the mean time of a decision."""
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """How policies did in cross-play."""
+
+    rules: Rules
+    seed: int
+    deals: int
+    """Different decks; in match play, matches."""
+    names: tuple[str, ...]
+    """Of the N policies."""
+    lineups: tuple[LineupScore, ...]
+    """Those of which all deals were played."""
+    net: Moments
+    """Of each policy's net points a deal, the mean over its lineups, N numbers; without those that
+    failed."""
+    ranked: tuple[str, ...]
+    """The names of these N."""
+    failures: tuple[dict[str, Any], ...]
+    """What went wrong: lineup, start, stop, policy, message, deal and decision."""
+
+
+class _Tally:
+    """Adds up what a lineup brings."""
+
+    def __init__(self, field: Field, number: int) -> None:
+        self.lineup, self.rules = field.lineup(number), field.rules
+        seats = self.lineup.seats
+        count = len(self.lineup.names)
+        self.mine = [seats == index for index in range(count)]
+        self.of_each = int(self.mine[0].sum())
+        self.net = Moments(count)
+        self.games = 0
+        self.wins, self.ties = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.decisions, self.seconds = np.zeros(count, np.int64), np.zeros(count)
+        self.by_seat = np.zeros((count, seats.shape[1]), dtype=np.int64)
+
+    def add(self, outcome: Outcome) -> npt.NDArray[np.float64]:
+        """Take in a part, and return each policy's net in each deal, [D, K]."""
+        nets, shares = scaled_nets(outcome, self.rules), win_shares(outcome)
+        rows = np.empty((len(nets), len(self.mine)))
+        for index, mine in enumerate(self.mine):
+            own = np.where(mine, nets, 0)
+            rows[:, index] = own.sum(axis=(1, 2)) / (self.rules.num_players * self.of_each)
+            self.by_seat[index] += own.sum(axis=(0, 1))
+            won = np.where(mine, shares, 0)
+            self.wins[index] += won.sum()
+            self.ties[index] += ((won > 0) & (won < WIN)).sum()
+        self.decisions += outcome.decisions
+        self.seconds += outcome.seconds
+        self.net.add(rows)
+        self.games += len(nets)
+        return rows
+
+    def score(self) -> LineupScore:
+        """Return the rates of what was added up."""
+        own_games = max(1, self.games) * self.of_each
+        seats = np.stack([mine.sum(axis=0) for mine in self.mine])
+        return LineupScore(
+            self.lineup.names,
+            self.net,
+            self.wins / (WIN * own_games),
+            self.ties / own_games,
+            self.by_seat / (self.rules.num_players * seats * max(1, self.games)),
+            self.seconds / np.maximum(1, self.decisions),
+        )
+
+
+def add_up(field: Field, journal: Journal, plan: Plan, deals: int) -> CrossPlay:
+    """Return what the first so many deals of a plan show; only parts of them are in memory."""
+    failures = journal.failures()
+    failed = {failure["policy"] for failure in failures}
+    whole = [
+        number
+        for number, parts in enumerate(plan)
+        if not _missing(field, journal, number, parts, deals)
+    ]
+    counted = [number for number in whole if not failed & set(field.names_of(number))]
+    ranked = sorted({index for number in counted for index in field.lineups[number]})
+    tallies = {number: _Tally(field, number) for number in whole}
+    net = Moments(len(ranked))
+    for start in range(0, deals, MOST_DEALS):
+        stop = min(start + MOST_DEALS, deals)
+        rows = np.zeros((stop - start, len(field.names)))
+        tables = np.zeros(len(field.names))
+        for number, tally in tallies.items():
+            names, seats = field.names_of(number), field.rules.num_players
+            brought = [
+                tally.add(journal.read(names, seats, *part))
+                for part in plan[number]
+                if start <= part[0] < stop
+            ]
+            if number in counted:
+                members = list(field.lineups[number])
+                rows[:, members] += np.concatenate(brought)
+                tables[members] += 1
+        net.add(rows[:, ranked] / tables[ranked])
+    return CrossPlay(
+        field.rules,
+        field.seed,
+        deals,
+        field.names,
+        tuple(tally.score() for tally in tallies.values()),
+        net,
+        tuple(field.names[index] for index in ranked),
+        tuple(failures),
+    )
+
+
+# --- playing --------------------------------------------------------------------------------
+
+
+def cross_play(
+    policies: Sequence[Any],
+    variant: str = "mainland",
+    num_players: int | None = None,
+    deals: int = 1000,
+    seed: int | np.integer[Any] = 0,
+    *,
+    names: Sequence[str] | None = None,
+    rules: Rules | None = None,
+    folder: str | Path | None = None,
+    workers: int = 0,
+    until: float | None = None,
+    limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **switches: Any,
+) -> CrossPlay:
+    """Let every combination of policies play the same duplicate deals and return how they did.
+
+    `policies`, `names`, `rules` and `switches` are those of `play`. In a `folder` every deal is
+    kept; the same call goes on there where one was interrupted, more deals and more policies may
+    be asked for, and only what is missing is played. `workers` is a number of processes; with 0
+    all is played in this one. With `until`, it ends before `deals` when every interval of the
+    ranking is at most so wide. `limit` is how many seconds a policy may take for an answer; one
+    that takes longer, raises an exception or plays an illegal card is named among the `failures`,
+    and plays no further. `progress` is called with the parts that are finished and their number.
+
+    The same arguments give the same result, whatever `workers` is and however often it was
+    interrupted. ValueError says what is wrong with the arguments, or does not fit what is there.
+    """
+    rules = choose_rules(rules, variant, num_players, switches)
+    labels = distinct_names(policies, names)
+    if len(labels) < 2:
+        raise ValueError(f"cross-play needs two policies or more, not {len(labels)}")
+    check_count("deals", deals, 1)
+    check_count("seed", seed, 0)
+    check_count("workers", workers, 0)
+    if until is not None and not until > 0:
+        raise ValueError(f"until must be a positive number of net points, not {until}")
+    # In the order of their names, so that it makes no difference in which they are given.
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    field = Field(
+        rules,
+        int(seed),
+        tuple(policies[index] for index in order),
+        tuple(labels[index] for index in order),
+        all_lineups(len(labels), rules.num_players),
+        limit,
+    )
+    with ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(TemporaryDirectory())
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        journal = stack.enter_context(closing(Journal(Path(folder) / JOURNAL)))
+        _compare(journal, field)
+        journal.forgive()
+        plan = [list(field.lineup(index).parts(int(deals))) for index in range(len(field.lineups))]
+        for end in _ends(int(deals), until):
+            _play_missing(field, journal, plan, end, workers, progress)
+            result = add_up(field, journal, plan, end)
+            if until is not None and (2 * result.net.half_widths <= until).all():
+                break
+        return result
+
+
+JOURNAL = "games.sqlite"
+"""The file in the folder of an arena that keeps what was played."""
+
+Plan = list[list[tuple[int, int]]]
+"""For each lineup, where its parts begin and end."""
+
+
+def _compare(journal: Journal, field: Field) -> None:
+    """Note what is played in a journal; ValueError if it is not what was played there before."""
+    rules = field.rules
+    facts = {
+        "variant": rules.variant,
+        "num_players": rules.num_players,
+        "switches": {name: getattr(rules, name) for name in SWITCHES},
+        "seed": field.seed,
+        "version": chinese_ten_env.__version__,
+    }
+    facts = json.loads(json.dumps(facts))
+    policies = dict(zip(field.names, map(fingerprint, field.policies, repeat(rules)), strict=True))
+    known = journal.facts()
+    before = known.get("policies", {})
+    wrong = [name for name, value in facts.items() if known.get(name, value) != value]
+    if wrong:
+        name = wrong[0]
+        raise ValueError(
+            f"{journal.path} was played with {name} {known[name]!r}, not {facts[name]!r}; choose "
+            "another folder"
+        )
+    for name, value in policies.items():
+        if before.get(name, value) != value:
+            raise ValueError(
+                f"{journal.path} was played with another policy {name!r}; choose another folder, "
+                "or another name"
+            )
+    journal.note(facts | {"policies": before | policies})
+
+
+def _ends(deals: int, until: float | None) -> Iterator[int]:
+    """Yield after how many deals to look whether it is enough; the last are all."""
+    end = MOST_DEALS
+    while until is not None and end < deals:
+        yield end
+        end = MOST_DEALS * math.ceil(1.25 * end / MOST_DEALS)
+    yield deals
+
+
+def _missing(
+    field: Field, journal: Journal, number: int, parts: list[tuple[int, int]], end: int
+) -> list[tuple[int, int]]:
+    """Return those parts of a lineup that begin before a deal and are still to be played."""
+    played = journal.parts(field.names_of(number))
+    return [part for part in parts if part[0] < end and part not in played]
+
+
+def _play_missing(
+    field: Field,
+    journal: Journal,
+    plan: Plan,
+    end: int,
+    workers: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Play and keep what is missing before a deal; after a failure, no more of that policy."""
+    jobs = [
+        Job(number, *part)
+        for number, parts in enumerate(plan)
+        for part in _missing(field, journal, number, parts, end)
+    ]
+    jobs.sort(key=lambda job: (job.start, job.lineup))
+    total = sum(part[0] < end for parts in plan for part in parts)
+    finished = total - len(jobs)
+    failed = {failure["policy"] for failure in journal.failures()}
+
+    def wanted() -> Iterator[Job]:
+        for job in jobs:
+            if not failed & set(field.names_of(job.lineup)):
+                yield job
+
+    playing: Iterator[Done] = (
+        play_in_processes(field, wanted(), workers) if workers else play_here(field, wanted())
+    )
+    for job, outcome, error in playing:
+        names = field.names_of(job.lineup)
+        if outcome is not None:
+            journal.add(names, job.start, job.stop, outcome)
+        elif error is not None:
+            failed.add(error.policy)
+            journal.add_failure(names, job.start, job.stop, error)
+        finished += 1
+        if progress is not None:
+            progress(finished, total)
