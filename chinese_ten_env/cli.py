@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import chinese_ten_env
+from chinese_ten_env.arena import command as arena
 from chinese_ten_env.bench import command as bench
 
 INTERRUPTED = 130
@@ -24,6 +25,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "arena": Command(arena.SUMMARY, arena.add_arguments, arena.run),
     "bench": Command(bench.SUMMARY, bench.add_arguments, bench.run),
 }
 

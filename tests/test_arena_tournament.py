@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import polars as pl
 import pytest
 
 import chinese_ten_env as ct
@@ -138,6 +141,41 @@ def test_processes_bring_out_the_same(tmp_path: Path) -> None:
     assert numbers(one) == numbers(other)
 
 
+def test_the_folder_holds_every_game_and_a_summary(tmp_path: Path) -> None:
+    policies = ["random", "greedy", lowest]
+    result = CROSS(policies, "mainland", 3, deals=40, seed=3, folder=tmp_path / "one")
+    games = pd.read_parquet(tmp_path / "one" / "games.parquet")
+    assert pl.read_parquet(tmp_path / "one" / "games.parquet").shape == games.shape
+    columns = [f"{name}_{seat}" for name in ("policy", "points", "net") for seat in range(3)]
+    assert list(games.columns) == ["lineup", "deal", "deck", "seating", "deals", *columns]
+    assert len(games) == 40 * (3 * 6 + 6)
+    for score in result.lineups:
+        own = games[games["lineup"] == " | ".join(score.names)]
+        for index, name in enumerate(score.names):
+            nets = [
+                own.loc[own[f"policy_{seat}"] == name, f"net_{seat}"].mean() for seat in range(3)
+            ]
+            np.testing.assert_allclose(nets, score.by_seat[index])
+    row = games.iloc[500]
+    game = ct.Game(result.rules, seed=int(row["deck"]))
+    makers = {"lowest": lowest} | {name: ct.make_policy(name) for name in ("random", "greedy")}
+    assert {row[f"policy_{seat}"] for seat in range(3)} <= set(makers)
+    again = games[(games["lineup"] == "greedy | lowest") & (games["deal"] == row["deal"])].iloc[0]
+    while not game.is_over:
+        policy = makers[again[f"policy_{game.player}"]]
+        game.play(int(policy(game.view(game.player), np.random.default_rng())[0]))
+    assert game.points == [again[f"points_{seat}"] for seat in range(3)]
+    summary = json.loads((tmp_path / "one" / "summary.json").read_text())
+    assert summary == result.to_dict()
+    # The same arena in two processes: the same bytes.
+    policies = ["random", "greedy", "pimc:1"]
+    CROSS(policies, deals=70, seed=3, folder=tmp_path / "here")
+    CROSS(policies, deals=70, seed=3, folder=tmp_path / "there", workers=2)
+    for name in ("games.parquet", "summary.json"):
+        one, other = (tmp_path / place / name for place in ("here", "there"))
+        assert one.read_bytes() == other.read_bytes()
+
+
 def test_it_ends_when_the_intervals_are_narrow_enough() -> None:
     result = CROSS(["greedy", lowest], deals=100_000, until=1.5)
     assert result.deals < 100_000
@@ -203,6 +241,6 @@ def test_a_folder_holds_one_arena(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"policies": ["greedy", "random"], "deals": 2} | options
     with pytest.raises(ValueError, match=message):
-        arguments: dict[str, Any] = {"policies": ["greedy", "random"], "deals": 2} | options
         CROSS(**arguments)

@@ -26,6 +26,7 @@ import chinese_ten_env as ct
 import train
 from agents import zoo
 from chinese_ten_env import chinese_ten_v0, cli, observation
+from chinese_ten_env.arena import export
 from chinese_ten_env.chinese_ten_v0 import STATE_SHAPE
 from chinese_ten_env.rules import (
     CHOICES,
@@ -252,6 +253,9 @@ TABLES: dict[str, Callable[[], Table]] = {
     "features": features,
     "record": record,
     "fit": partial(options, train, "Fit"),
+    "games of an arena": lambda: Table(
+        ("column", "meaning"), [(in_code(name), text) for name, text in export.COLUMNS.items()]
+    ),
     "zoo": lambda: Table(zoo.HEAD, zoo.table(zoo.read_lines())),
     "commands of the zoo": lambda: Table(("variant", "players", "trained by"), zoo.commands()),
     **{f"settings of {agent}": partial(settings, agent) for agent in train.AGENTS},
@@ -349,13 +353,15 @@ def test_commands_of_train_exist(capsys: pytest.CaptureFixture[str]) -> None:
         *("best-response", "publish", "measure-pretrained"),
     }
     for name in named:
-        with pytest.raises(SystemExit) as end:
-            train.main([name, "--help"])
-        assert end.value.code == 0
-        shown = capsys.readouterr().out
-        used = re.findall(rf"^python train\.py {name} (.*)$", commands(), flags=re.MULTILINE)
-        for option in re.findall(r"--[a-z-]+", " ".join(used)):
-            assert option in shown
+        used = re.findall(rf"^python train\.py {name}\b *(.*)$", commands(), flags=re.MULTILINE)
+        for options in used:
+            agent = re.findall(r"--agent \w+", options)
+            with pytest.raises(SystemExit) as end:
+                train.main([name, *" ".join(agent).split(), "--help"])
+            assert end.value.code == 0
+            shown = capsys.readouterr().out
+            for option in re.findall(r"--[a-z-]+", options):
+                assert option in shown
 
 
 def test_commands_of_chinese_ten_exist(capsys: pytest.CaptureFixture[str]) -> None:

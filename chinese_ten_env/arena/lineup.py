@@ -37,9 +37,10 @@ class Outcome(NamedTuple):
     deals: npt.NDArray[np.int32]
     """[D, S] how many deals these are: 1, or those of the match."""
     decisions: npt.NDArray[np.int64]
-    """[K] how many decisions each policy made."""
+    """[K] how many decisions of each policy were timed: all but its first answer, for which code
+    may have to be compiled."""
     seconds: npt.NDArray[np.float64]
-    """[K] how long each of them took for all of these; what differs from run to run."""
+    """[K] how long all of these took. Times differ from run to run, and only they."""
 
 
 def seatings(num_policies: int, num_players: int) -> npt.NDArray[np.int64]:
@@ -72,6 +73,7 @@ class Lineup:
         self.rules, self.seed = rules, int(seed)
         self.seats = seatings(len(policies), rules.num_players)
         self.clock = Clock(limit)
+        self._has_answered = [False] * len(self.policies)
         self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
 
     def parts(self, deals: int) -> Iterator[tuple[int, int]]:
@@ -133,8 +135,10 @@ class Lineup:
                     except PolicyError as error:
                         self._place(error, games, mine, start, rounds)
                         raise
-                    decisions[index] += len(mine)
-                    seconds[index] += spent
+                    if self._has_answered[index]:
+                        decisions[index] += len(mine)
+                        seconds[index] += spent
+                    self._has_answered[index] = True
             play_batch(games, cards)
             rounds += 1
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 import chinese_ten_env
 from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
+from chinese_ten_env.arena.export import require_pyarrow, write_games, write_whole
 from chinese_ten_env.arena.fingerprint import fingerprint
 from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names
@@ -78,6 +79,42 @@ class CrossPlay:
     """The names of these N."""
     failures: tuple[dict[str, Any], ...]
     """What went wrong: lineup, start, stop, policy, message, deal and decision."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but times as plain values, ready for JSON; intervals of one deal are None."""
+        return {
+            "schema": SUMMARY_SCHEMA,
+            "variant": self.rules.variant,
+            "num_players": self.rules.num_players,
+            "switches": {name: getattr(self.rules, name) for name in SWITCHES},
+            "seed": self.seed,
+            "deals": self.deals,
+            "version": chinese_ten_env.__version__,
+            "policies": list(self.names),
+            "ranking": _nets(self.ranked, self.net),
+            "lineups": [
+                {
+                    "policies": _nets(score.names, score.net),
+                    "win_rate": score.win_rate.tolist(),
+                    "tie_rate": score.tie_rate.tolist(),
+                    "by_seat": score.by_seat.tolist(),
+                }
+                for score in self.lineups
+            ],
+            "failures": list(self.failures),
+        }
+
+
+SUMMARY_SCHEMA = 1
+"""The version of what `to_dict` returns."""
+
+
+def _nets(names: tuple[str, ...], net: Moments) -> list[dict[str, Any]]:
+    rows = zip(names, net.mean.tolist(), net.half_widths.tolist(), strict=True)
+    return [
+        {"policy": name, "net": mean, "half_width": None if math.isnan(half) else half}
+        for name, mean, half in rows
+    ]
 
 
 class _Tally:
@@ -190,7 +227,8 @@ def cross_play(
 
     `policies`, `names`, `rules` and `switches` are those of `play`. In a `folder` every deal is
     kept; the same call goes on there where one was interrupted, more deals and more policies may
-    be asked for, and only what is missing is played. `workers` is a number of processes; with 0
+    be asked for, and only what is missing is played. At the end ``games.parquet`` and
+    ``summary.json`` are written there. `workers` is a number of processes; with 0
     all is played in this one. With `until`, it ends before `deals` when every interval of the
     ranking is at most so wide. `limit` is how many seconds a policy may take for an answer; one
     that takes longer, raises an exception or plays an illegal card is named among the `failures`,
@@ -218,11 +256,12 @@ def cross_play(
         all_lineups(len(labels), rules.num_players),
         limit,
     )
+    if folder is not None:
+        require_pyarrow()  # before anything is played
     with ExitStack() as stack:
-        if folder is None:
-            folder = stack.enter_context(TemporaryDirectory())
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        journal = stack.enter_context(closing(Journal(Path(folder) / JOURNAL)))
+        place = Path(folder or stack.enter_context(TemporaryDirectory()))
+        place.mkdir(parents=True, exist_ok=True)
+        journal = stack.enter_context(closing(Journal(place / JOURNAL)))
         _compare(journal, field)
         journal.forgive()
         plan = [list(field.lineup(index).parts(int(deals))) for index in range(len(field.lineups))]
@@ -231,8 +270,16 @@ def cross_play(
             result = add_up(field, journal, plan, end)
             if until is not None and (2 * result.net.half_widths <= until).all():
                 break
+        if folder is not None:
+            shown = [[part for part in parts if part[0] < result.deals] for parts in plan]
+            write_games(field, journal, shown, place / GAMES)
+            text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
+            write_whole(place / SUMMARY, text + "\n")
         return result
 
+
+GAMES, SUMMARY = "games.parquet", "summary.json"
+"""What is written in the folder of an arena at the end."""
 
 JOURNAL = "games.sqlite"
 """The file in the folder of an arena that keeps what was played."""

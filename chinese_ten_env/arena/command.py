@@ -1,0 +1,107 @@
+"""`chinese-ten arena`: its options, and the run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from chinese_ten_env.rules import VARIANTS, make_rules
+
+SUMMARY = "let policies play each other on the same deals, and say who is better and how surely"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
+        "--variant", default="mainland", choices=VARIANTS, help="what is played (mainland)"
+    )
+    parser.add_argument(
+        "--players", type=int, metavar="P", help="seats; the smallest number unless given"
+    )
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        required=True,
+        metavar="POLICY",
+        help="two or more: a name, a search such as pimc:64, the folder of a run, an ONNX file",
+    )
+    parser.add_argument(
+        "--deals", type=int, default=1000, metavar="N", help="decks, the same for all (1000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the decks (0)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="W",
+        help="processes; 0 plays in this one (one for each core)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="keep every game there; the same command goes on where it was stopped",
+    )
+    parser.add_argument(
+        "--until",
+        type=float,
+        metavar="W",
+        help="end before --deals when all intervals of the ranking are at most W net points wide",
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="S",
+        help="seconds that a policy may take for an answer, however many views it is asked for",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, print and return the exit status: 1 if a policy failed, 2 if an argument is wrong."""
+    try:
+        from rich.console import Console
+        from tqdm import tqdm
+    except ImportError as error:
+        print(f"error: {error}: pip install 'chinese_ten_env[arena]'", file=sys.stderr)
+        return 2
+    from chinese_ten_env.arena import tables
+    from chinese_ten_env.arena.tournament import cross_play
+
+    console = Console()
+    with tqdm(desc="arena", unit=" parts", disable=not sys.stderr.isatty()) as bar:
+
+        def progress(finished: int, total: int) -> None:
+            bar.total = total
+            bar.update(finished - bar.n)
+
+        try:
+            result = cross_play(
+                options.policies,
+                rules=make_rules(options.variant, options.players),
+                deals=options.deals,
+                seed=options.seed,
+                folder=options.out,
+                workers=options.workers,
+                until=options.until,
+                limit=options.limit,
+                progress=progress,
+            )
+        except (ValueError, ImportError) as error:
+            bar.close()
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            bar.close()
+            if options.out is not None:
+                print(f"stopped; the same command goes on in {options.out}", file=sys.stderr)
+            raise
+    if result.ranked:
+        console.print(tables.ranking(result))
+        console.print(tables.matrix(result))
+        for sentence in tables.doubts(result):
+            console.print(sentence, markup=False, highlight=False)
+    for failure in result.failures:
+        console.print(failure["message"], style="bold red", markup=False, soft_wrap=True)
+    return 1 if result.failures else 0
