@@ -170,6 +170,14 @@ def write_views(games: Any, players: Any, views: Any) -> None:
 
 
 @kernel
+def write_views_on_turn(games: Any, indices: Any, views: Any) -> None:
+    """Write what the player on turn sees of each game of `indices` [n] to `views` [n]."""
+    for slot in range(len(indices)):
+        index = indices[slot]
+        write_view(games, index, games[index].player, views, slot)
+
+
+@kernel
 def known_bottom(view: Any) -> np.uint64:
     """Return the bottom card of the stock, if the view's owner knows it and it is there."""
     card = view.deck[_BOTTOM_PLACE]

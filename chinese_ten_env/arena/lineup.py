@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.arena.clock import Clock, TooLate
-from chinese_ten_env.engine import OVER, Games, new_games, play_batch, take
-from chinese_ten_env.observation import views
+from chinese_ten_env.engine import GAME, OVER, Games, new_games, play_batch, take
+from chinese_ten_env.observation import write_views_on_turn
 from chinese_ten_env.policies import (
     GAMES_AT_A_TIME,
     Cards,
@@ -27,6 +27,9 @@ from chinese_ten_env.text import format_game
 
 MOST_DEALS = 1024
 """Deals in a part at most; a power of two, as the sizes of all parts are."""
+
+
+Indices = npt.NDArray[np.int64]
 
 
 class Outcome(NamedTuple):
@@ -131,7 +134,7 @@ class Lineup:
                 mine = np.flatnonzero(on_turn == index)
                 if len(mine):
                     try:
-                        cards[mine], spent = self._ask(index, take(games, mine), rng)
+                        cards[mine], spent = self._ask(index, games, mine, rng)
                     except PolicyError as error:
                         self._place(error, games, mine, start, rounds)
                         raise
@@ -142,24 +145,31 @@ class Lineup:
             play_batch(games, cards)
             rounds += 1
 
-    def _ask(self, index: int, games: Games, rng: np.random.Generator) -> tuple[Cards, float]:
-        """Return a policy's answer, checked, and the seconds; PolicyError if it fails anyhow."""
+    def _ask(
+        self, index: int, games: Games, asked: Indices, rng: np.random.Generator
+    ) -> tuple[Cards, float]:
+        """Return a policy's answer for some of the games, checked, and the seconds it took.
+
+        PolicyError if it fails in any way.
+        """
         name = self.names[index]
         try:
-            answer, seconds = self.clock.call(self.policies[index], views(games), rng)
+            answer, seconds = self.clock.call(self.policies[index], _views(games, asked), rng)
         except Exception as error:
-            raise PolicyError(name, self._fault(error), self._culprit(index, games)) from error
-        return checked_cards(answer, games["legal"], name), seconds
+            raise PolicyError(
+                name, self._fault(error), self._culprit(index, games, asked)
+            ) from error
+        return checked_cards(answer, games["legal"][asked], name), seconds
 
     def _fault(self, error: Exception) -> str:
         if isinstance(error, TooLate):
             return f"took longer than the limit of {self.clock.limit:g} s for an answer"
         return f"raised {type(error).__name__}: {error}"
 
-    def _culprit(self, index: int, games: Games) -> int | None:
+    def _culprit(self, index: int, games: Games, asked: Indices) -> int | None:
         """Return in which of the games a policy fails if it is asked about each alone."""
-        for place in range(len(games)):
-            view = views(games[place : place + 1])
+        for place in range(len(asked)):
+            view = _views(games, asked[place : place + 1])
             try:
                 self.clock.call(self.policies[index], view, np.random.default_rng(0))
             except Exception:
@@ -170,7 +180,7 @@ class Lineup:
         self,
         error: PolicyError,
         games: Games,
-        asked: npt.NDArray[np.int64],
+        asked: Indices,
         start: int,
         decision: int,
     ) -> None:
@@ -188,6 +198,13 @@ class Lineup:
             f"decision {decision} of deal {low}, Game(rules, seed={self.first_deck + low}), "
             f"seats: {seats}; position: {format_game(games[at : at + 1])}"
         )
+
+
+def _views(games: Games, indices: Indices) -> Games:
+    """Return what the players on turn see of some of the games."""
+    seen = np.empty(len(indices), dtype=GAME)
+    write_views_on_turn(games, indices, seen)
+    return seen
 
 
 def policy_labels(
