@@ -248,11 +248,12 @@ def respond(command: BestResponse, console: Console) -> None:
     run = Run.create(folder, command.agent, rules, command.seed, asdict(config))
     row = finish(run, command.deals, console)[0]
     low, high = row["net"] - row["half_width"], row["net"] + row["half_width"]
-    console.print(
-        f"{command.policy} can lose at least {row['net']:+.2f} net points a deal "
-        f"({low:+.2f} to {high:+.2f}): what this agent gains against it",
-        soft_wrap=True,
-    )
+    against = f"this agent gains {row['net']:+.2f} net points a deal ({low:+.2f} to {high:+.2f})"
+    if low > 0:
+        console.print(f"{command.policy} can be beaten: {against}", soft_wrap=True)
+    else:
+        # To play alike gains exactly 0.
+        console.print(f"nothing found that beats {command.policy}: {against}", soft_wrap=True)
     if command.keep:
         keep_response(run, row)
 

@@ -40,6 +40,8 @@ class Config:
     """Decisions in a gradient step."""
     learning_rate: float = 1.5e-3
     """At the start; it falls linearly to a fiftieth."""
+    values_rate: float = 1.5e-3
+    """The same of the values."""
     width: int = 64
     """Numbers that the networks keep for the table, a multiple of 64."""
     part: float = _LESSONS.part
@@ -148,13 +150,14 @@ def best_response(rules: ct.Rules, policy: str, minutes: float) -> Config:
     """Return with what settings to learn what beats a policy; ValueError where it cannot be done.
 
     Against one that never learns, what has been learned is the best to go on with. Against a
-    network, that begins with what the network itself knows: then it can only lose more.
+    network, learning begins with what that knows, which gains exactly 0, and in small steps: large
+    ones forget more than is found in minutes.
     """
     other = rival(rules, policy)
     if not isinstance(other, ct.ntuple.Network):
         return Config(minutes=minutes, opponent=policy, own=0.5)
     known: dict[str, Any] = {"start": policy, "width": other.width, "own": 1.0}
-    return Config(minutes=minutes, opponent=policy, learning_rate=5e-4, **known)
+    return Config(minutes=minutes, opponent=policy, learning_rate=1e-4, **known)
 
 
 # --- lessons --------------------------------------------------------------------------------
@@ -199,13 +202,14 @@ class Learner:
         size = config.round // config.threads
         # All weights stand still meanwhile, so that the same seed gives the same lessons.
         lessons = list(self.workers.map(lambda one: one.teach(size, settings), self.teachers))
-        rate = config.learning_rate * (1.0 - 0.98 * done)
+        left = 1.0 - 0.98 * done
+        rate, values_rate = config.learning_rate * left, config.values_rate * left
         losses: list[float] = []
         errors: list[float] = []
         for lesson in lessons:
             some = int(len(lesson.won) * config.values_part)
             for chosen in self._batches(len(lesson.won), some):
-                errors.append(self.of_values.learn_values(lesson, chosen, rate))
+                errors.append(self.of_values.learn_values(lesson, chosen, values_rate))
         for lesson in lessons:
             for chosen in self._batches(len(lesson.features), len(lesson.features)):
                 losses.append(self.of_cards.learn_cards(lesson, chosen, rate))
