@@ -157,7 +157,7 @@ def _line(rules: ct.Rules, policy: str, row: dict[str, Any]) -> dict[str, Any]:
 HEAD = (
     *("variant", "players"),
     *(f"against `{name}`" for name in GAMES),
-    *("it loses to a best response", "a decision", "decisions learned from", "minutes"),
+    *("a learner gains against it", "a decision", "decisions learned from", "minutes"),
 )
 
 
