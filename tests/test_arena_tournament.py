@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import chinese_ten_env as ct
+from chinese_ten_env.arena import tournament
 from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.tournament import JOURNAL, all_lineups
 from chinese_ten_env.engine import Games
@@ -174,6 +175,29 @@ def test_the_folder_holds_every_game_and_a_summary(tmp_path: Path) -> None:
     for name in ("games.parquet", "summary.json"):
         one, other = (tmp_path / place / name for place in ("here", "there"))
         assert one.read_bytes() == other.read_bytes()
+
+
+def test_ratings_order_policies_by_strength_and_are_the_same_again() -> None:
+    policies = ["random", "greedy", lowest]
+    one = CROSS(policies, "mainland", 3, deals=60, seed=2)
+    ratings = {rating.name: rating for rating in ct.arena.rate(one)}
+    assert ratings["greedy"].low > ratings["random"].mean
+    assert ratings["greedy"].low > ratings["lowest"].mean
+    assert all(0 < rating.deviation < 25 / 3 for rating in ratings.values())
+    assert ct.arena.rate(CROSS(policies, "mainland", 3, deals=60, seed=2)) == ct.arena.rate(one)
+
+
+def test_the_first_games_are_kept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tournament, "SAMPLE", 40)
+    result = CROSS(["greedy", lowest], "mainland", 3, deals=30, seed=2)
+    (score,) = result.lineups
+    assert score.first.shape == (7, 6, 2)
+    # One or two of the three seats are a policy's own, and nets sum to zero in each game.
+    own = (ct.arena.seatings(2, 3) == 0).sum(axis=1)
+    np.testing.assert_allclose(score.first[..., 0] * own + score.first[..., 1] * (3 - own), 0)
+    alone = ct.arena.play(["greedy", lowest], "mainland", 3, deals=7, seed=2)
+    weighed = (score.first[..., 0] * own).sum(axis=1) / own.sum()
+    np.testing.assert_allclose(weighed, alone.per_deal[0])
 
 
 def test_it_ends_when_the_intervals_are_narrow_enough() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chinese_ten_env.arena.ratings import rate
 from chinese_ten_env.arena.statistics import LEVEL, NORMAL_95, compare, deals_needed, rank_ranges
 from chinese_ten_env.arena.tournament import CrossPlay
 
@@ -23,10 +24,11 @@ def ranking(result: CrossPlay) -> Table:
     )
     table.add_column("rank", justify="right")
     table.add_column("policy", overflow="fold")
-    for head in (f"net points a {unit}", "win rate", "tie rate", "a decision"):
+    for head in (f"net points a {unit}", "win rate", "tie rate", "rating", "a decision"):
         table.add_column(head, justify="right")
     ranges = rank_ranges(compare(result.net))
     halves = result.net.half_widths
+    ratings = {rating.name: rating for rating in rate(result)}
     for index in np.argsort(-result.net.mean, kind="stable").tolist():
         name = result.ranked[index]
         best, worst = ranges[index].tolist()
@@ -40,6 +42,7 @@ def ranking(result: CrossPlay) -> Table:
             f"{net:+.2f} ± {half:.2f}",
             f"{100 * won:.1f} %",
             f"{100 * tied:.1f} %",
+            f"{ratings[name].mean:.1f} ± {NORMAL_95 * ratings[name].deviation:.1f}",
             _time(float(np.mean([score.seconds[place] for score, place in own]))),
         )
     return table

@@ -58,6 +58,9 @@ class LineupScore:
     """[K, P] its mean net points in each seat, counted from the dealer's left."""
     seconds: npt.NDArray[np.float64]
     """[K] the mean time of a decision."""
+    first: npt.NDArray[np.float64]
+    """[D, S, K] each policy's mean net points over its seats in the S seatings of the first deals,
+    as many as make some `SAMPLE` games of all lineups together."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,20 @@ def _nets(names: tuple[str, ...], net: Moments) -> list[dict[str, Any]]:
     ]
 
 
-class _Tally:
-    """Adds up what a lineup brings."""
+SAMPLE = 5000
+"""Games that are kept one by one."""
 
-    def __init__(self, field: Field, number: int) -> None:
+
+class _Tally:
+    """Adds up what a lineup brings, and keeps its first so many deals."""
+
+    def __init__(self, field: Field, number: int, first: int) -> None:
         self.lineup, self.rules = field.lineup(number), field.rules
         seats = self.lineup.seats
         count = len(self.lineup.names)
         self.mine = [seats == index for index in range(count)]
         self.of_each = int(self.mine[0].sum())
+        self.first = np.empty((first, len(seats), count))
         self.net = Moments(count)
         self.games = 0
         self.wins, self.ties = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -138,6 +146,9 @@ class _Tally:
         rows = np.empty((len(nets), len(self.mine)))
         for index, mine in enumerate(self.mine):
             own = np.where(mine, nets, 0)
+            kept = own[: max(0, len(self.first) - self.games)]
+            into = self.first[self.games : self.games + len(kept), :, index]
+            into[:] = kept.sum(axis=2) / (self.rules.num_players * mine.sum(axis=1))
             rows[:, index] = own.sum(axis=(1, 2)) / (self.rules.num_players * self.of_each)
             self.by_seat[index] += own.sum(axis=(0, 1))
             won = np.where(mine, shares, 0)
@@ -160,6 +171,7 @@ class _Tally:
             self.ties / own_games,
             self.by_seat / (self.rules.num_players * seats * max(1, self.games)),
             self.seconds / np.maximum(1, self.decisions),
+            self.first,
         )
 
 
@@ -174,7 +186,9 @@ def add_up(field: Field, journal: Journal, plan: Plan, deals: int) -> CrossPlay:
     ]
     counted = [number for number in whole if not failed & set(field.names_of(number))]
     ranked = sorted({index for number in counted for index in field.lineups[number]})
-    tallies = {number: _Tally(field, number) for number in whole}
+    seatings = sum(len(field.lineup(number).seats) for number in whole)
+    first = min(deals, math.ceil(SAMPLE / max(1, seatings)))
+    tallies = {number: _Tally(field, number, first) for number in whole}
     net = Moments(len(ranked))
     for start in range(0, deals, MOST_DEALS):
         stop = min(start + MOST_DEALS, deals)
