@@ -167,12 +167,16 @@ class Lineup:
         return f"raised {type(error).__name__}: {error}"
 
     def _culprit(self, index: int, games: Games, asked: Indices) -> int | None:
-        """Return in which of the games a policy fails if it is asked about each alone."""
+        """Return in which of the games a policy fails if it is asked about each alone.
+
+        None if it fails in none: then it depends on more than what it was shown.
+        """
         for place in range(len(asked)):
             view = _views(games, asked[place : place + 1])
             try:
                 self.clock.call(self.policies[index], view, np.random.default_rng(0))
             except Exception:
+                # Only which game it is was asked; the failure itself is reported by the caller.
                 return place
         return None
 
