@@ -55,7 +55,7 @@ class LineupScore:
     tie_rate: npt.NDArray[np.float64]
     """[K] the share of games in which a seat of its own was one of several that were best."""
     by_seat: npt.NDArray[np.float64]
-    """[K, P] its mean net points in each seat, counted from the dealer's left."""
+    """[K, P] each policy's mean net points in each seat, whoever deals."""
     seconds: npt.NDArray[np.float64]
     """[K] the mean time of a decision."""
     first: npt.NDArray[np.float64]
