@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -488,6 +489,60 @@ def evaluate_cards(game: Game | Games) -> dict[int, float]:
     return _Solver(_checked(game), None, None).evaluate_cards()
 
 
+class Regret(NamedTuple):
+    """What a decision cost, if both had known every card and had played best from there on."""
+
+    decision: int
+    """Its number in the deal, from 0 on."""
+    player: int
+    card: int
+    """What was played."""
+    best: int
+    """What was best: `card` itself if nothing is better."""
+    regret: float
+    """By how many net points `best` is better; 0 where there was no choice."""
+
+
+def regrets(game: Game) -> list[Regret]:
+    """Return what each decision of a deal so far cost, by `evaluate_cards`.
+
+    In a match, of the last deal. A good player has regrets too, who cannot know the cards; it is
+    the difference between players that counts. ValueError as for `solve`.
+    """
+    positions: list[Games] = []
+    replay = game.replay()
+    for card in game.history:
+        position = copy_games(replay.games)
+        if positions and position["deals"][0] != positions[0]["deals"][0]:
+            positions = []
+        position["match"] = DEAL
+        positions.append(position)
+        replay.play(card)
+    return judge(positions, game.history[len(game.history) - len(positions) :])
+
+
+def judge(positions: list[Games], cards: Sequence[int]) -> list[Regret]:
+    """Return what each card of a deal cost.
+
+    `positions` are its records from the first card on, of single deals.
+    """
+    if not positions:
+        return []
+    solver = _Solver(_checked(positions[0]), None, None)
+    found = []
+    # Backwards, so that the table knows already what comes after a position.
+    for decision in reversed(range(len(positions))):
+        card = cards[decision]
+        solver.move_to(positions[decision])
+        if positions[decision]["legal"][0] == U64(1 << card):
+            found.append(Regret(decision, solver.player, card, card, 0.0))
+            continue
+        values = solver.evaluate_cards()
+        best = max(values, key=lambda other: (values[other], other == card))
+        found.append(Regret(decision, solver.player, card, best, values[best] - values[card]))
+    return found[::-1]
+
+
 def _checked(game: Game | Games) -> Games:
     """Return a copy of a game that can be solved, as a single deal."""
     games = game.games if isinstance(game, Game) else game
@@ -531,12 +586,16 @@ class _Solver:
         limit_s = math.inf if seconds is None else _checked_limit("seconds", seconds, float)
         self._began = time.perf_counter()
         self._ends = self._began + limit_s
-        self._game = game
         self._scratch = new_scratch()
         self.nodes = 0
+        self.move_to(game)
+        prepare(game[0], self._scratch.search)
+
+    def move_to(self, game: Games) -> None:
+        """Look at another position, further on in the same deal."""
+        self._game = game
         self.player = int(game["player"][0])
         self.lead = int(lead(game[0]))
-        prepare(game[0], self._scratch.search)
 
     @property
     def seconds(self) -> float:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import time
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 import chinese_ten_env as ct
-from chinese_ten_env.arena.workers import Done, Field, Job, play_here, play_in_processes
+from chinese_ten_env.arena.processes import Processes
+from chinese_ten_env.arena.workers import Done, Field, Job, Part, do_here, do_with
 from chinese_ten_env.engine import Games
 
 RULES = ct.make_rules("mainland", 2)
-JOBS = [Job(number, start, start + 16) for start in range(0, 64, 16) for number in range(3)]
+JOBS = [Part(number, start, start + 16) for start in range(0, 64, 16) for number in range(3)]
 
 
 def field(*policies: Any, limit: float | None = None) -> Field:
     """Return a field of three policies, in pairs."""
     names = tuple(ct.policies.policy_name(policy) for policy in policies)
     return Field(RULES, 7, policies, names, ((0, 1), (0, 2), (1, 2)), limit)
+
+
+def in_processes(who: Field, jobs: Iterable[Job], workers: int) -> Generator[Done, None, None]:
+    """Do jobs in so many processes."""
+    with closing(Processes(who, workers)) as crew:
+        yield from do_with(crew, who, jobs)
 
 
 def by_job(done: list[Done]) -> dict[Job, Done]:
@@ -52,9 +63,9 @@ def test_processes_bring_out_what_this_one_does_though_one_of_them_is_killed(
     marker = tmp_path / "died"
     marker.touch()
     who = field("greedy", "pimc:2", DiesOnce(marker))
-    here = by_job(list(play_here(who, JOBS)))
+    here = by_job(list(do_here(who, JOBS)))
     marker.unlink()
-    there = by_job(list(play_in_processes(who, iter(JOBS), workers=2)))
+    there = by_job(list(in_processes(who, JOBS, 2)))
     assert marker.exists()
     assert set(here) == set(there) == set(JOBS)
     for job, done in here.items():
@@ -73,7 +84,7 @@ def test_failures_are_named_and_the_rest_goes_on() -> None:
     def deadly(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         os._exit(3)
 
-    done = by_job(list(play_in_processes(field("greedy", fails, deadly), iter(JOBS[:6]), 2)))
+    done = by_job(list(in_processes(field("greedy", fails, deadly), JOBS[:6], 2)))
     assert set(done) == set(JOBS[:6])
     for job, one in done.items():
         assert one.outcome is None
@@ -83,8 +94,13 @@ def test_failures_are_named_and_the_rest_goes_on() -> None:
             assert one.error.deal is not None
             assert job.start <= one.error.deal < job.stop
         else:
-            assert f"one of the deals {job.start} to {job.stop - 1}" in str(one.error)
+            assert one.error is not None
+            assert one.error.policy == "deadly"
             assert "ended the process that asked it, 3 times" in str(one.error)
+            assert "exit status 3" in str(one.error)
+            decision = one.error.decision
+            place = f"decision {decision} of one of the deals {job.start} to {job.stop - 1}"
+            assert place in str(one.error)
 
 
 def test_jobs_are_taken_as_they_are_needed() -> None:
@@ -95,7 +111,26 @@ def test_jobs_are_taken_as_they_are_needed() -> None:
             taken.append(job)
             yield job
 
-    rest = play_in_processes(field("greedy", "random", "greedy"), jobs(), workers=1)
+    rest = in_processes(field("greedy", "random", "greedy"), jobs(), workers=1)
     next(rest)
     assert len(taken) <= 3
     rest.close()
+
+
+def test_a_call_that_lets_nothing_else_run_ends_with_its_process() -> None:
+    def hangs(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        if (views["turn"] == 5).any():
+            # A call of C that holds Python's lock: no other thread of the process gets to run.
+            ctypes.PyDLL(None).sleep(600)
+        return np.asarray(ct.action_masks(views).argmax(axis=1))
+
+    who = field("greedy", hangs, "random", limit=0.5)
+    began = time.monotonic()
+    done = by_job(list(in_processes(who, [JOBS[0], JOBS[1]], 2)))
+    assert time.monotonic() - began < 60
+    error = done[JOBS[0]].error
+    assert error is not None
+    assert error.policy == "hangs"
+    assert error.decision in (5, 6)  # a decision may be between two cards of a turn
+    assert "took longer than the limit of 0.5 s for an answer" in str(error)
+    assert done[JOBS[1]].outcome is not None

@@ -314,3 +314,71 @@ def test_the_kernel_gives_the_same_with_any_table_and_any_deals_before(entries: 
 def test_tables_have_a_power_of_two_of_entries(entries: int) -> None:
     with pytest.raises(ValueError, match="a power of two, at least 2"):
         solver.new_scratch(entries)
+
+
+# --- regrets --------------------------------------------------------------------------------
+
+
+@EVERY_TABLE
+def test_regrets_are_the_differences_of_what_cards_are_worth(table: tuple[str, int]) -> None:
+    game = two_players(3, 16, table[0])
+    rng = random.Random(5)
+    late = []
+    while not game.is_over:
+        values = solver.evaluate_cards(game)
+        card = rng.choice(game.legal)
+        late.append((game.player, card, max(values.values()) - values[card]))
+        game.play(card)
+    found = solver.regrets(game)
+    assert [one.decision for one in found] == list(range(len(game.history)))
+    assert [one.card for one in found] == game.history
+    assert [(one.player, one.card, one.regret) for one in found[-len(late) :]] == late
+    assert any(one.regret > 0 for one in found)
+    assert all((one.best == one.card) == (one.regret == 0) for one in found)
+
+
+def test_perfect_play_has_no_regrets_and_a_mistake_costs_what_the_value_loses() -> None:
+    game = two_players(11, 12)
+    early = len(game.history)
+    value, player = solver.solve(game).value, game.player
+    for card in solver.solve(game).line:
+        game.play(card)
+    assert game.net[player] == value
+    assert [one.regret for one in solver.regrets(game)[early:]] == [0.0] * (
+        len(game.history) - early
+    )
+
+
+def test_regrets_sum_to_what_was_lost_of_the_value() -> None:
+    game = ct.Game(ct.make_rules("mainland", 2), seed=3)
+    value, player = solver.solve(game).value, game.player
+    greedy, rng = ct.make_policy("greedy"), np.random.default_rng(0)
+    while not game.is_over:
+        game.play(int(greedy(game.view(game.player), rng)[0]))
+    found = solver.regrets(game)
+    own, other = (
+        sum(one.regret for one in found if (one.player == player) == mine) for mine in (True, False)
+    )
+    assert game.net[player] == value - own + other
+    assert own + other > 0
+
+
+def test_regrets_of_a_match_are_those_of_its_last_deal() -> None:
+    game = ct.Game(ct.make_rules("mainland", 2, match="net", target=1000), seed=4)
+    rng = random.Random(1)
+    while game.deals < 1 or game.games["turn"][0] < 18:
+        game.play(rng.choice(game.legal))
+    found = solver.regrets(game)
+    assert 18 <= len(found) < len(game.history) / 1.5
+    alone = dict(solver.evaluate_cards(game))
+    game.play(game.legal[0])
+    last = solver.regrets(game)[-1]
+    assert last.regret == max(alone.values()) - alone[last.card]
+
+
+def test_regrets_of_nothing_and_of_more_players() -> None:
+    assert solver.regrets(ct.Game(ct.make_rules("mainland", 2), seed=1)) == []
+    game = ct.Game(ct.make_rules("mainland", 3), seed=1)
+    game.play(game.legal[0])
+    with pytest.raises(ValueError, match="games of 2 players can be solved, not of 3"):
+        solver.regrets(game)

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from chinese_ten_env.arena.crews import BACKENDS, PROCESSES, RAY
 from chinese_ten_env.rules import VARIANTS, make_rules
 
 SUMMARY = "let policies play each other on the same deals, and say who is better and how surely"
@@ -34,9 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         type=int,
-        default=os.cpu_count() or 1,
         metavar="W",
-        help="processes; 0 plays in this one (one for each core)",
+        help="processes; 0 plays in this one (one for each core, or CPU of the cluster)",
+    )
+    parser.add_argument(
+        "--backend",
+        default=PROCESSES,
+        choices=BACKENDS,
+        help=f"whose processes: of this machine, or of a Ray cluster ({PROCESSES})",
+    )
+    parser.add_argument(
+        "--address", metavar="A", help="of the Ray cluster; a new one on this machine unless given"
     )
     parser.add_argument(
         "--out",
@@ -49,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="W",
         help="end before --deals when all intervals of the ranking are at most W net points wide",
+    )
+    parser.add_argument(
+        "--regret",
+        type=int,
+        default=0,
+        metavar="N",
+        help="let the solver judge each decision of N deals, some seconds a game; two players (0)",
     )
     parser.add_argument(
         "--limit",
@@ -70,6 +86,9 @@ def run(options: argparse.Namespace) -> int:
     from chinese_ten_env.arena.tournament import cross_play
 
     console = Console()
+    workers = options.workers
+    if workers is None:
+        workers = 0 if options.backend == RAY else os.cpu_count() or 1
     with tqdm(desc="arena", unit=" parts", disable=not sys.stderr.isatty()) as bar:
 
         def progress(finished: int, total: int) -> None:
@@ -83,12 +102,15 @@ def run(options: argparse.Namespace) -> int:
                 deals=options.deals,
                 seed=options.seed,
                 folder=options.out,
-                workers=options.workers,
+                workers=workers,
+                backend=options.backend,
+                address=options.address,
                 until=options.until,
                 limit=options.limit,
+                regret=options.regret,
                 progress=progress,
             )
-        except (ValueError, ImportError) as error:
+        except (ValueError, ImportError, ConnectionError) as error:
             bar.close()
             print(f"error: {error}", file=sys.stderr)
             return 2
@@ -100,6 +122,8 @@ def run(options: argparse.Namespace) -> int:
     if result.ranked:
         console.print(tables.ranking(result))
         console.print(tables.matrix(result))
+        if result.regrets:
+            console.print(tables.regrets(result))
         for sentence in tables.doubts(result):
             console.print(sentence, markup=False, highlight=False)
     for failure in result.failures:

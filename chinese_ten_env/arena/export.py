@@ -13,6 +13,7 @@ import numpy as np
 from chinese_ten_env.arena.duplicate import scaled_nets
 from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.lineup import Lineup, Outcome
+from chinese_ten_env.arena.regret import judgings
 from chinese_ten_env.arena.workers import Field
 
 SCHEMA = 1
@@ -29,6 +30,21 @@ COLUMNS = {
     "net_0": "the same above an even share of all points; so on for each seat",
 }
 """What each column means."""
+
+REGRET_COLUMNS = {
+    "lineup": COLUMNS["lineup"],
+    "deal": COLUMNS["deal"],
+    "deck": COLUMNS["deck"],
+    "seating": COLUMNS["seating"],
+    "decision": "the number of the decision in the deal, from 0 on",
+    "turn": "the turn of the deal, from 0 to 23",
+    "seat": "who decided",
+    "policy": "which policy that is",
+    "card": "the card that was played or taken, as a number",
+    "best": "the best card, both players knowing all cards; `card` itself if none is better",
+    "regret": "by how many net points it is better",
+}
+"""What each column of the regrets means."""
 
 _ROWS = 1 << 17
 """Games in a group of rows at least: small groups take more place."""
@@ -67,6 +83,61 @@ def write_games(
                 waiting = []
         if waiting:
             writer.write_table(arrow.Table.from_batches(waiting).combine_chunks())
+
+
+def write_regrets(
+    field: Field,
+    journal: Journal,
+    parts: list[list[tuple[int, int]]],
+    deals: int,
+    path: Path,
+) -> None:
+    """Write what the decisions of the first so many deals of each lineup cost.
+
+    The file is written whole or not at all.
+    """
+    arrow = require_pyarrow()
+    names = list(field.names)
+    titles = [" | ".join(field.names_of(number)) for number in range(len(field.lineups))]
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    kinds = {"deal": arrow.int64(), "deck": arrow.uint64(), "regret": arrow.float64()}
+    small = {"seating", "decision", "turn", "seat", "card", "best"}
+    schema = arrow.schema(
+        [
+            (name, arrow.int16() if name in small else kinds.get(name, text))
+            for name in REGRET_COLUMNS
+        ],
+        metadata={"chinese_ten_schema": str(SCHEMA)},
+    )
+    batches = []
+    for number, own in enumerate(parts):
+        lineup = field.lineup(number)
+        members = np.array(field.lineups[number], dtype=np.int32)
+        for job in judgings(number, own, deals):
+            rows = journal.regrets(field.names_of(number), job.start, job.stop)
+            if rows is None:
+                continue
+            who = members[lineup.seats[rows["seating"], rows["seat"]]]
+            columns = {name: rows[name] for name in rows.dtype.names or ()}
+            columns |= {
+                "lineup": arrow.DictionaryArray.from_arrays(
+                    np.full(len(rows), number, np.int32), titles
+                ),
+                "deck": rows["deal"].astype(np.uint64) + np.uint64(lineup.first_deck),
+                "policy": arrow.DictionaryArray.from_arrays(who, names),
+            }
+            arrays = [
+                arrow.array(np.ascontiguousarray(columns[one.name]), one.type)
+                if isinstance(columns[one.name], np.ndarray)
+                else columns[one.name]
+                for one in schema
+            ]
+            batches.append(arrow.RecordBatch.from_arrays(arrays, schema=schema))
+    with (
+        _whole(path) as unfinished,
+        arrow.parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer,
+    ):
+        writer.write_table(arrow.Table.from_batches(batches, schema).combine_chunks())
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from chinese_ten_env.arena.lineup import Outcome
+from chinese_ten_env.arena.regret import REGRET, Regrets
 from chinese_ten_env.policies import PolicyError
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the tables below."""
 
 _TABLES = """
@@ -26,6 +27,10 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
     lineup TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
     scores BLOB NOT NULL, deals BLOB NOT NULL, decisions BLOB NOT NULL, seconds BLOB NOT NULL,
+    PRIMARY KEY (lineup, start, stop)
+) WITHOUT ROWID;
+CREATE TABLE regrets (
+    lineup TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, rows BLOB NOT NULL,
     PRIMARY KEY (lineup, start, stop)
 ) WITHOUT ROWID;
 CREATE TABLE failures (
@@ -118,6 +123,23 @@ class Journal:
             np.frombuffer(decisions, "<i8"),
             np.frombuffer(seconds, "<f8"),
         )
+
+    # --- regrets
+
+    def add_regrets(self, names: Names, start: int, stop: int, rows: Regrets) -> None:
+        """Keep what the decisions of some deals cost."""
+        blob = zlib.compress(rows.tobytes(), 1)
+        with self._base:
+            self._base.execute(
+                "INSERT OR REPLACE INTO regrets VALUES (?, ?, ?, ?)",
+                (_key(names), start, stop, blob),
+            )
+
+    def regrets(self, names: Names, start: int, stop: int) -> Regrets | None:
+        """Return what the decisions of some deals cost; None if that is not known."""
+        query = "SELECT rows FROM regrets WHERE lineup = ? AND start = ? AND stop = ?"
+        row = self._base.execute(query, (_key(names), start, stop)).fetchone()
+        return None if row is None else np.frombuffer(zlib.decompress(row[0]), REGRET)
 
     # --- failures
 

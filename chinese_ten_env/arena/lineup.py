@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.arena.clock import Clock, TooLate
+from chinese_ten_env.arena.trace import Trace
 from chinese_ten_env.engine import GAME, OVER, Games, new_games, play_batch, take
 from chinese_ten_env.observation import write_views_on_turn
 from chinese_ten_env.policies import (
@@ -30,6 +32,8 @@ MOST_DEALS = 1024
 
 
 Indices = npt.NDArray[np.int64]
+
+Watch = Callable[[Games, Cards], None]
 
 
 class Outcome(NamedTuple):
@@ -60,7 +64,8 @@ class Lineup:
     ``Game(rules, seed=first_deck + i)``. The deals are played in parts, and what comes out of a
     part depends on nothing but the arguments here and where it begins and ends; so parts may be
     played in any order and place. `limit` is how many seconds a policy may take for an answer, to
-    however many views it is asked for at once. ValueError says what is wrong with the arguments.
+    however many views it is asked for at once. A `trace` that is set later notes what is asked.
+    ValueError says what is wrong with the arguments.
     """
 
     def __init__(
@@ -76,6 +81,7 @@ class Lineup:
         self.rules, self.seed = rules, int(seed)
         self.seats = seatings(len(policies), rules.num_players)
         self.clock = Clock(limit)
+        self.trace: Trace | None = None
         self._has_answered = [False] * len(self.policies)
         self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
 
@@ -88,14 +94,18 @@ class Lineup:
         for start in range(0, deals, size):
             yield start, min(start + size, deals)
 
-    def play(self, start: int, stop: int) -> Outcome:
-        """Play a part; PolicyError names the policy, deal and decision if one fails."""
+    def play(self, start: int, stop: int, watch: Watch | None = None) -> Outcome:
+        """Play a part; PolicyError names the policy, deal and decision if one fails.
+
+        `watch` is called with the games [B] before each round of cards, and these cards [B]; games
+        are sorted by deal, then by seating.
+        """
         decks = new_games(self.rules, stop - start, self.first_deck + start)
         count = len(self.seats)
         games = take(decks, np.repeat(np.arange(len(decks)), count))
         decisions, seconds = np.zeros(len(self.names), np.int64), np.zeros(len(self.names))
         policy_at = np.tile(self.seats, (len(decks), 1))
-        self._play_to_end(games, policy_at, start, decisions, seconds)
+        self._play_to_end(games, policy_at, start, decisions, seconds, watch)
         scores = games["scores"][:, : self.rules.num_players]
         return Outcome(
             scores.reshape(len(decks), count, -1).astype(np.int32),
@@ -111,6 +121,7 @@ class Lineup:
         start: int,
         decisions: npt.NDArray[np.int64],
         seconds: npt.NDArray[np.float64],
+        watch: Watch | None,
     ) -> None:
         """Play all games [B] in lockstep, one call of each policy a round; `policy_at` is [B, P].
 
@@ -134,7 +145,7 @@ class Lineup:
                 mine = np.flatnonzero(on_turn == index)
                 if len(mine):
                     try:
-                        cards[mine], spent = self._ask(index, games, mine, rng)
+                        cards[mine], spent = self._ask(index, games, mine, rounds, rng)
                     except PolicyError as error:
                         self._place(error, games, mine, start, rounds)
                         raise
@@ -142,11 +153,18 @@ class Lineup:
                         decisions[index] += len(mine)
                         seconds[index] += spent
                     self._has_answered[index] = True
+            if watch is not None:
+                watch(games, cards)
             play_batch(games, cards)
             rounds += 1
 
     def _ask(
-        self, index: int, games: Games, asked: Indices, rng: np.random.Generator
+        self,
+        index: int,
+        games: Games,
+        asked: Indices,
+        decision: int,
+        rng: np.random.Generator,
     ) -> tuple[Cards, float]:
         """Return a policy's answer for some of the games, checked, and the seconds it took.
 
@@ -154,19 +172,24 @@ class Lineup:
         """
         name = self.names[index]
         try:
-            answer, seconds = self.clock.call(self.policies[index], _views(games, asked), rng)
+            answer, seconds = self._call(index, decision, _views(games, asked), rng)
         except Exception as error:
-            raise PolicyError(
-                name, self._fault(error), self._culprit(index, games, asked)
-            ) from error
+            culprit = self._culprit(index, games, asked, decision)
+            raise PolicyError(name, self._fault(error), culprit) from error
         return checked_cards(answer, games["legal"][asked], name), seconds
+
+    def _call(
+        self, index: int, decision: int, views: Games, rng: np.random.Generator
+    ) -> tuple[Any, float]:
+        with self.trace.asking(index, decision) if self.trace is not None else nullcontext():
+            return self.clock.call(self.policies[index], views, rng)
 
     def _fault(self, error: Exception) -> str:
         if isinstance(error, TooLate):
-            return f"took longer than the limit of {self.clock.limit:g} s for an answer"
+            return too_late(self.clock.limit)
         return f"raised {type(error).__name__}: {error}"
 
-    def _culprit(self, index: int, games: Games, asked: Indices) -> int | None:
+    def _culprit(self, index: int, games: Games, asked: Indices, decision: int) -> int | None:
         """Return in which of the games a policy fails if it is asked about each alone.
 
         None if it fails in none: then it depends on more than what it was shown.
@@ -174,7 +197,7 @@ class Lineup:
         for place in range(len(asked)):
             view = _views(games, asked[place : place + 1])
             try:
-                self.clock.call(self.policies[index], view, np.random.default_rng(0))
+                self._call(index, decision, view, np.random.default_rng(0))
             except Exception:
                 # Only which game it is was asked; the failure itself is reported by the caller.
                 return place
@@ -202,6 +225,11 @@ class Lineup:
             f"decision {decision} of deal {low}, Game(rules, seed={self.first_deck + low}), "
             f"seats: {seats}; position: {format_game(games[at : at + 1])}"
         )
+
+
+def too_late(limit: float | None) -> str:
+    """Return what is said of a policy that took longer than the limit."""
+    return f"took longer than the limit of {limit:g} s for an answer"
 
 
 def _views(games: Games, indices: Indices) -> Games:

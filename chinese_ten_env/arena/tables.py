@@ -71,6 +71,25 @@ def matrix(result: CrossPlay) -> Table:
     return table
 
 
+def regrets(result: CrossPlay) -> Table:
+    """Return what the decisions of each policy cost it, those that cost least first."""
+    from rich.table import Table
+
+    deals = max(score.deals for score in result.regrets)
+    table = Table(title=f"solver regret, {deals:,} deals")
+    table.add_column("policy", overflow="fold")
+    for head in ("net points a decision", "of them mistakes", "decisions"):
+        table.add_column(head, justify="right")
+    for score in sorted(result.regrets, key=lambda score: score.mean):
+        table.add_row(
+            score.name,
+            f"{score.mean:.3f} ± {score.half_width:.3f}",
+            f"{100 * score.mistakes:.1f} %",
+            f"{score.decisions:,}",
+        )
+    return table
+
+
 def doubts(result: CrossPlay, power: float = 0.8) -> list[str]:
     """Return a sentence for each pair that is not told apart: how many deals would do."""
     comparison = compare(result.net)

@@ -11,8 +11,9 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from itertools import combinations, repeat
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,13 +22,21 @@ import numpy as np
 import numpy.typing as npt
 
 import chinese_ten_env
+from chinese_ten_env.arena.crews import PROCESSES, crew_of
 from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
-from chinese_ten_env.arena.export import require_pyarrow, write_games, write_whole
-from chinese_ten_env.arena.fingerprint import fingerprint
+from chinese_ten_env.arena.export import require_pyarrow, write_games, write_regrets, write_whole
 from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names
+from chinese_ten_env.arena.regret import (
+    Judging,
+    Regrets,
+    RegretScore,
+    check_judged,
+    judgings,
+    score_regrets,
+)
 from chinese_ten_env.arena.statistics import Moments
-from chinese_ten_env.arena.workers import Done, Field, Job, play_here, play_in_processes
+from chinese_ten_env.arena.workers import Crew, Field, Job, Part, do_here, do_with
 from chinese_ten_env.rules import SWITCHES, Rules
 
 
@@ -82,6 +91,8 @@ class CrossPlay:
     """The names of these N."""
     failures: tuple[dict[str, Any], ...]
     """What went wrong: lineup, start, stop, policy, message, deal and decision."""
+    regrets: tuple[RegretScore, ...] = ()
+    """What the decisions of each policy cost in those deals that were judged."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but times as plain values, ready for JSON; intervals of one deal are None."""
@@ -104,6 +115,7 @@ class CrossPlay:
                 }
                 for score in self.lineups
             ],
+            "regrets": [score.to_dict() for score in self.regrets],
             "failures": list(self.failures),
         }
 
@@ -218,6 +230,20 @@ def add_up(field: Field, journal: Journal, plan: Plan, deals: int) -> CrossPlay:
     )
 
 
+def score_all(field: Field, journal: Journal, plan: Plan, deals: int) -> tuple[RegretScore, ...]:
+    """Return what the decisions of each policy cost in the first so many deals of its lineups."""
+    rows: dict[str, list[Regrets]] = {}
+    for number, parts in enumerate(plan):
+        names, seats = field.names_of(number), field.lineup(number).seats
+        for job in judgings(number, parts, deals):
+            judged = journal.regrets(names, job.start, job.stop)
+            if judged is not None:  # None: a policy failed
+                who = seats[judged["seating"], judged["seat"]]
+                for index, name in enumerate(names):
+                    rows.setdefault(name, []).append(judged[who == index])
+    return tuple(score_regrets(name, np.concatenate(rows[name])) for name in sorted(rows))
+
+
 # --- playing --------------------------------------------------------------------------------
 
 
@@ -232,8 +258,11 @@ def cross_play(
     rules: Rules | None = None,
     folder: str | Path | None = None,
     workers: int = 0,
+    backend: str = PROCESSES,
+    address: str | None = None,
     until: float | None = None,
     limit: float | None = None,
+    regret: int = 0,
     progress: Callable[[int, int], None] | None = None,
     **switches: Any,
 ) -> CrossPlay:
@@ -243,13 +272,18 @@ def cross_play(
     kept; the same call goes on there where one was interrupted, more deals and more policies may
     be asked for, and only what is missing is played. At the end ``games.parquet`` and
     ``summary.json`` are written there. `workers` is a number of processes; with 0
-    all is played in this one. With `until`, it ends before `deals` when every interval of the
-    ranking is at most so wide. `limit` is how many seconds a policy may take for an answer; one
-    that takes longer, raises an exception or plays an illegal card is named among the `failures`,
-    and plays no further. `progress` is called with the parts that are finished and their number.
+    all is played in this one. With the `backend` ``"ray"`` they are those of a Ray cluster, of the
+    one at `address` or else of one on this machine, and 0 means as many as it has CPUs.
 
-    The same arguments give the same result, whatever `workers` is and however often it was
-    interrupted. ValueError says what is wrong with the arguments, or does not fit what is there.
+    With `until`, it ends before `deals` when every interval of the ranking is at most so wide.
+    `limit` is how many seconds a policy may take for an answer; one that takes longer, raises an
+    exception or plays an illegal card is named among the `failures`, and plays no further. `regret`
+    is how many of the deals the solver judges decision by decision, which takes seconds a game:
+    single deals of two players only. `progress` is called with the jobs that are finished and their
+    number.
+
+    The same arguments give the same result, whoever plays, and however often it was interrupted.
+    ValueError says what is wrong with the arguments, or does not fit what is there.
     """
     rules = choose_rules(rules, variant, num_players, switches)
     labels = distinct_names(policies, names)
@@ -258,6 +292,10 @@ def cross_play(
     check_count("deals", deals, 1)
     check_count("seed", seed, 0)
     check_count("workers", workers, 0)
+    check_count("regret", regret, 0)
+    if regret:
+        check_judged(rules)
+    make_crew = crew_of(backend, int(workers), address)
     if until is not None and not until > 0:
         raise ValueError(f"until must be a positive number of net points, not {until}")
     # In the order of their names, so that it makes no difference in which they are given.
@@ -279,20 +317,39 @@ def cross_play(
         _compare(journal, field)
         journal.forgive()
         plan = [list(field.lineup(index).parts(int(deals))) for index in range(len(field.lineups))]
+        crew = None
+        if make_crew is not None:
+            crew = cache(lambda: stack.enter_context(closing(make_crew(field))))
+        judged = list(_unjudged(field, journal, plan, int(regret)))
         for end in _ends(int(deals), until):
-            _play_missing(field, journal, plan, end, workers, progress)
+            missing = _unplayed(field, journal, plan, end)
+            total = sum(part[0] < end for parts in plan for part in parts)
+            before = total - len(missing)
+            shown = _shifted(progress, before, total + len(judged))
+            _do_missing(field, journal, missing, crew, shown)
             result = add_up(field, journal, plan, end)
             if until is not None and (2 * result.net.half_widths <= until).all():
                 break
+        if regret:
+            _do_missing(
+                field, journal, judged, crew, _shifted(progress, total, total + len(judged))
+            )
+            result = replace(
+                result,
+                failures=tuple(journal.failures()),
+                regrets=score_all(field, journal, plan, int(regret)),
+            )
         if folder is not None:
-            shown = [[part for part in parts if part[0] < result.deals] for parts in plan]
-            write_games(field, journal, shown, place / GAMES)
+            kept = [[part for part in parts if part[0] < result.deals] for parts in plan]
+            write_games(field, journal, kept, place / GAMES)
+            if regret:
+                write_regrets(field, journal, plan, int(regret), place / REGRETS)
             text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
             write_whole(place / SUMMARY, text + "\n")
         return result
 
 
-GAMES, SUMMARY = "games.parquet", "summary.json"
+GAMES, REGRETS, SUMMARY = "games.parquet", "regrets.parquet", "summary.json"
 """What is written in the folder of an arena at the end."""
 
 JOURNAL = "games.sqlite"
@@ -313,7 +370,7 @@ def _compare(journal: Journal, field: Field) -> None:
         "version": chinese_ten_env.__version__,
     }
     facts = json.loads(json.dumps(facts))
-    policies = dict(zip(field.names, map(fingerprint, field.policies, repeat(rules)), strict=True))
+    policies = field.fingerprints()
     known = journal.facts()
     before = known.get("policies", {})
     wrong = [name for name, value in facts.items() if known.get(name, value) != value]
@@ -349,40 +406,65 @@ def _missing(
     return [part for part in parts if part[0] < end and part not in played]
 
 
-def _play_missing(
-    field: Field,
-    journal: Journal,
-    plan: Plan,
-    end: int,
-    workers: int,
-    progress: Callable[[int, int], None] | None,
-) -> None:
-    """Play and keep what is missing before a deal; after a failure, no more of that policy."""
-    jobs = [
-        Job(number, *part)
+def _unplayed(field: Field, journal: Journal, plan: Plan, end: int) -> list[Part]:
+    """Return the jobs that play what is missing of all lineups before a deal."""
+    return [
+        Part(number, *part)
         for number, parts in enumerate(plan)
         for part in _missing(field, journal, number, parts, end)
     ]
-    jobs.sort(key=lambda job: (job.start, job.lineup))
-    total = sum(part[0] < end for parts in plan for part in parts)
-    finished = total - len(jobs)
-    failed = {failure["policy"] for failure in journal.failures()}
 
-    def wanted() -> Iterator[Job]:
-        for job in jobs:
-            if not failed & set(field.names_of(job.lineup)):
+
+def _shifted(
+    progress: Callable[[int, int], None] | None, before: int, total: int
+) -> Callable[[int], None]:
+    """Return what tells `progress` of so many more jobs, `before` of `total` being done."""
+
+    def tell(finished: int) -> None:
+        if progress is not None:
+            progress(before + finished, total)
+
+    return tell
+
+
+def _unjudged(field: Field, journal: Journal, plan: Plan, deals: int) -> Iterator[Judging]:
+    """Yield the jobs that judge so many deals of all lineups, as far as that is not done."""
+    for number, parts in enumerate(plan):
+        for job in judgings(number, parts, deals):
+            if journal.regrets(field.names_of(number), job.start, job.stop) is None:
                 yield job
 
-    playing: Iterator[Done] = (
-        play_in_processes(field, wanted(), workers) if workers else play_here(field, wanted())
-    )
-    for job, outcome, error in playing:
+
+def _do_missing(
+    field: Field,
+    journal: Journal,
+    jobs: Sequence[Job],
+    crew: Callable[[], Crew] | None,
+    progress: Callable[[int], None],
+) -> None:
+    """Do jobs and keep what comes out; after a failure, no more of that policy or lineup."""
+    failures = journal.failures()
+    failed = {failure["policy"] for failure in failures}
+    given_up = {tuple(failure["lineup"]) for failure in failures}
+
+    def wanted() -> Iterator[Job]:
+        for job in sorted(jobs, key=lambda job: (job.start, job.lineup)):
+            names = field.names_of(job.lineup)
+            # Who ended a process is not always known; then it is the lineup that is given up.
+            if not failed & set(names) and names not in given_up:
+                yield job
+
+    if not jobs:
+        return  # no processes are started for nothing
+    doing = do_here(field, wanted()) if crew is None else do_with(crew(), field, wanted())
+    for finished, (job, outcome, error) in enumerate(doing, start=1):
         names = field.names_of(job.lineup)
-        if outcome is not None:
-            journal.add(names, job.start, job.stop, outcome)
-        elif error is not None:
+        if error is not None:
             failed.add(error.policy)
+            given_up.add(names)
             journal.add_failure(names, job.start, job.stop, error)
-        finished += 1
-        if progress is not None:
-            progress(finished, total)
+        elif isinstance(job, Judging):
+            journal.add_regrets(names, job.start, job.stop, outcome)
+        else:
+            journal.add(names, job.start, job.stop, outcome)
+        progress(finished)

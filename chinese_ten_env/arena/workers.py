@@ -1,40 +1,60 @@
-"""Playing the parts of lineups: in this process, or in others beside it.
+"""Doing the jobs of an arena: in this process, or by a crew of others.
 
-Whoever plays a part, what comes out is the same; so a part whose process died is played again.
+Whoever does a job, what comes out is the same; so one whose process died is done again.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from chinese_ten_env.arena.lineup import Lineup, Outcome
+from chinese_ten_env.arena.fingerprint import fingerprint
+from chinese_ten_env.arena.lineup import Lineup
 from chinese_ten_env.policies import PolicyError
 from chinese_ten_env.rules import Rules
 
 TRIES = 3
-"""How often a part is given to a process, if the processes die of it."""
+"""How often a job is given to a process, if the processes die of it."""
 
 
-class Job(NamedTuple):
-    """A part of a lineup to play: deals from `start` to `stop`."""
+class Job(Protocol):
+    """Something to do with a lineup, whose result depends on nothing else."""
+
+    @property
+    def lineup(self) -> int:
+        """The number of the lineup."""
+
+    @property
+    def start(self) -> int:
+        """The first deal that is looked at."""
+
+    @property
+    def stop(self) -> int:
+        """Behind the last deal that is looked at."""
+
+    def do(self, lineup: Lineup) -> Any:
+        """Return what comes out; PolicyError if a policy fails."""
+
+
+class Part(NamedTuple):
+    """The job to play a part of a lineup: deals from `start` to `stop`."""
 
     lineup: int
     start: int
     stop: int
 
+    def do(self, lineup: Lineup) -> Any:
+        """Return the `Outcome`."""
+        return lineup.play(self.start, self.stop)
+
 
 class Done(NamedTuple):
     """A job that has been done, with what came out or with what went wrong."""
 
-    job: Job
-    outcome: Outcome | None
+    job: Any
+    outcome: Any
     error: PolicyError | None
 
 
@@ -62,104 +82,98 @@ class Field:
         """Return the names of the policies of a lineup."""
         return tuple(self.names[member] for member in self.lineups[number])
 
+    def fingerprints(self) -> dict[str, str]:
+        """Return for each policy's name what tells whether another one bears it elsewhere."""
+        return {
+            name: fingerprint(policy, self.rules)
+            for name, policy in zip(self.names, self.policies, strict=True)
+        }
 
-def _play(lineup: Lineup, job: Job) -> Done:
+
+def do_job(lineup: Lineup, job: Job) -> Done:
+    """Do a job, and catch the failure of a policy."""
     try:
-        return Done(job, lineup.play(job.start, job.stop), None)
+        return Done(job, job.do(lineup), None)
     except PolicyError as error:
         return Done(job, None, error)
 
 
-def play_here(field: Field, jobs: Iterable[Job]) -> Iterator[Done]:
+def do_here(field: Field, jobs: Iterable[Job]) -> Iterator[Done]:
     """Do jobs in this process, in their order."""
     lineups = cache(field.lineup)
     for job in jobs:
-        yield _play(lineups(job.lineup), job)
+        yield do_job(lineups(job.lineup), job)
 
 
-# --- processes ------------------------------------------------------------------------------
+class Died(Exception):
+    """The process that did a job died.
+
+    It says how, and carries what the policy is accused of, if that is known; then it is no use to
+    try again if it `is_certain`.
+    """
+
+    def __init__(self, how: str, error: PolicyError | None = None, is_certain: bool = False):
+        super().__init__(how)
+        self.error, self.is_certain = error, is_certain
 
 
-def play_in_processes(
-    field: Field, jobs: Iterable[Job], workers: int
-) -> Generator[Done, None, None]:
-    """Do jobs in so many processes, and yield each when it is done; jobs are taken as needed.
+class Crew(Protocol):
+    """Processes that do jobs, here or elsewhere."""
+
+    @property
+    def at_once(self) -> int:
+        """How many jobs to give them before the first is done."""
+
+    def give(self, job: Job, tries: int) -> Hashable:
+        """Have a job done that has been tried so often, and return what it goes by."""
+
+    def wait(self, given: Iterable[Any]) -> Iterable[Any]:
+        """Return those of what was given that are done, at least one."""
+
+    def take(self, given: Any, job: Job) -> Done:
+        """Return what came out of a job that is done; Died if its process died."""
+
+    def close(self) -> None:
+        """Stop all that is still being done."""
+
+
+def do_with(crew: Crew, field: Field, jobs: Iterable[Job]) -> Iterator[Done]:
+    """Let a crew do jobs, and yield each when it is done; jobs are taken as needed.
 
     A job whose process dies is given to another one; if that happens three times, it is done with
-    an error. ImportError names the extra that it needs.
+    an error.
     """
-    pebble = _require_pebble()
-    import cloudpickle
-
-    # Processes that begin anew: a fork would take threads of numba and torch with it, half alive.
-    # Policies may be functions of a notebook, which pickle alone cannot send.
-    packed = cloudpickle.dumps(field)
-    pool = pebble.ProcessPool(
-        workers, context=get_context("spawn"), initializer=_begin, initargs=(packed,)
-    )
-    running: dict[Future[Done], tuple[Job, int]] = {}
-
-    def give(job: Job, tried: int) -> None:
-        running[pool.schedule(_play_job, args=(job,))] = (job, tried + 1)
-
+    running: dict[Hashable, tuple[Job, int]] = {}
     jobs = iter(jobs)
-    try:
-        while True:
-            # One more each than they can do, so that none waits for the next.
-            while len(running) < 2 * workers and (job := next(jobs, None)) is not None:
-                give(job, 0)
-            if not running:
-                break
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                job, tried = running.pop(future)
-                try:
-                    done = future.result()
-                except pebble.ProcessExpired as error:
-                    if tried < TRIES:
-                        give(job, tried)
-                        continue
-                    done = Done(job, None, _fatal(field, job, error))
-                yield done
-    finally:
-        pool.stop()
-        pool.join()
+    while True:
+        while len(running) < crew.at_once and (job := next(jobs, None)) is not None:
+            running[crew.give(job, 0)] = (job, 1)
+        if not running:
+            return
+        for given in crew.wait(running):
+            job, tried = running.pop(given)
+            try:
+                done = crew.take(given, job)
+            except Died as death:
+                if tried < TRIES and not death.is_certain:
+                    running[crew.give(job, tried)] = (job, tried + 1)
+                    continue
+                done = Done(job, None, _fatal(field, job, death))
+            yield done
 
 
-def _require_pebble() -> Any:
-    try:
-        import pebble
-    except ImportError:
-        raise ImportError(
-            "several processes need pebble: pip install 'chinese_ten_env[arena]', or play with "
-            "workers=0"
-        ) from None
-    return pebble
-
-
-def _fatal(field: Field, job: Job, error: Exception) -> PolicyError:
+def _fatal(field: Field, job: Job, death: Died) -> PolicyError:
     """Return the error for a job of which processes die."""
+    if death.error is not None:
+        return death.error
     names = " or ".join(field.names_of(job.lineup))
-    fatal = PolicyError(names, f"ended the process that asked it, {TRIES} times: {error}")
-    fatal.where = f"one of the deals {job.start} to {job.stop - 1}"
-    return fatal
+    return died_error(names, f"ended the process that asked it, {TRIES} times: {death}", job)
 
 
-_lineup_of: Any = None
-"""In a process that plays: what returns the lineup of a number."""
-
-
-def _begin(packed: bytes) -> None:
-    """Make a process ready: it plays on one core, and leaves Ctrl-C to the one that started it."""
-    import cloudpickle
-
-    global _lineup_of
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for library in ("OMP", "MKL", "OPENBLAS"):
-        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    field: Field = cloudpickle.loads(packed)
-    _lineup_of = cache(field.lineup)
-
-
-def _play_job(job: Job) -> Done:
-    return _play(_lineup_of(job.lineup), job)
+def died_error(policy: str, what: str, job: Job, decision: int | None = None) -> PolicyError:
+    """Return an error of a policy that left no more behind than the job that was being done."""
+    error = PolicyError(policy, what)
+    place = f"one of the deals {job.start} to {job.stop - 1}"
+    error.where = place if decision is None else f"decision {decision} of {place}"
+    error.decision = decision
+    return error
