@@ -262,9 +262,52 @@ def test_a_folder_holds_one_arena(tmp_path: Path) -> None:
         ({"workers": -1}, "workers must be an integer from 0 up"),
         ({"until": 0}, "until must be a positive number"),
         ({"limit": -1}, "limit must be a positive number"),
+        ({"backend": "dask"}, "unknown backend .dask.; choose one of processes, ray"),
+        ({"address": "auto"}, "an address is that of a Ray cluster"),
     ],
 )
 def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"policies": ["greedy", "random"], "deals": 2} | options
     with pytest.raises(ValueError, match=message):
         CROSS(**arguments)
+
+
+def test_the_solver_judges_the_decisions_of_the_first_deals(tmp_path: Path) -> None:
+    policies = ["greedy", lowest, "pimc:1"]
+    result = CROSS(policies, deals=40, seed=3, folder=tmp_path / "one", regret=3)
+    rows = pd.read_parquet(tmp_path / "one" / "regrets.parquet")
+    assert set(rows["lineup"]) == {" | ".join(score.names) for score in result.lineups}
+    assert set(rows["deal"]) == {0, 1, 2}
+    game = ct.Game(result.rules, seed=int(rows["deck"][0]))
+    own = rows[(rows["lineup"] == "greedy | lowest") & (rows["deal"] == 0) & (rows["seating"] == 1)]
+    for row in own.itertuples():
+        assert game.player == row.seat
+        assert row.policy == ("lowest", "greedy")[row.seat]
+        assert game.games["turn"][0] == row.turn
+        game.play(int(row.card))
+    assert game.is_over
+    judged = ct.solver.regrets(game)
+    assert [one.regret for one in judged] == own["regret"].tolist()
+    assert [one.best for one in judged] == own["best"].tolist()
+    scores = {score.name: score for score in result.regrets}
+    assert scores["greedy"].mean < scores["lowest"].mean
+    for name, score in scores.items():
+        mine = rows[rows["policy"] == name]
+        assert score.mean == pytest.approx(mine["regret"].mean())
+        assert score.mistakes == pytest.approx((mine["regret"] > 0).mean())
+        assert (score.deals, score.decisions) == (3, len(mine))
+        by_turn = mine.groupby("turn")["regret"].mean()
+        np.testing.assert_allclose(score.by_turn[by_turn.index], by_turn)
+    # More of them: only what is missing; and whoever judges, the same bytes.
+    CROSS(policies, deals=40, seed=3, folder=tmp_path / "one", regret=5)
+    CROSS(policies, deals=40, seed=3, folder=tmp_path / "other", regret=5, workers=2)
+    for name in ("games.parquet", "regrets.parquet", "summary.json"):
+        one, other = (tmp_path / place / name for place in ("one", "other"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_regrets_are_for_single_deals_of_two_players() -> None:
+    with pytest.raises(ValueError, match="not of 3 players with match='deal'"):
+        CROSS(["greedy", "random"], "mainland", 3, deals=2, regret=1)
+    with pytest.raises(ValueError, match="not of 2 players with match='net'"):
+        CROSS(["greedy", "random"], "mainland", 2, deals=2, match="net", regret=1)

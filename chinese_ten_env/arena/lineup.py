@@ -57,6 +57,12 @@ def seatings(num_policies: int, num_players: int) -> npt.NDArray[np.int64]:
     return np.array([row for row in rows if set(row) == everyone], dtype=np.int64)
 
 
+def parts_of(size: int, deals: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part of so many deals begins and ends; all but the last have the size."""
+    for start in range(0, deals, size):
+        yield start, min(start + size, deals)
+
+
 class Lineup:
     """Policies that share a table, and the decks that they play.
 
@@ -85,14 +91,16 @@ class Lineup:
         self._has_answered = [False] * len(self.policies)
         self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
 
-    def parts(self, deals: int) -> Iterator[tuple[int, int]]:
-        """Yield where each part of so many deals begins and ends."""
-        # Bounds the memory, and the time that one part takes.
+    @property
+    def part_size(self) -> int:
+        """How many deals are a part: so many that memory and time are bounded, a power of two."""
         games = min(getattr(policy, "games_at_a_time", GAMES_AT_A_TIME) for policy in self.policies)
         fitting = min(max(1, games // len(self.seats)), MOST_DEALS)
-        size = 1 << fitting.bit_length() - 1  # so that a part of one lineup is some of another's
-        for start in range(0, deals, size):
-            yield start, min(start + size, deals)
+        return 1 << fitting.bit_length() - 1  # so that a part of one lineup is some of another's
+
+    def parts(self, deals: int) -> Iterator[tuple[int, int]]:
+        """Yield where each part of so many deals begins and ends."""
+        return parts_of(self.part_size, deals)
 
     def play(self, start: int, stop: int, watch: Watch | None = None) -> Outcome:
         """Play a part; PolicyError names the policy, deal and decision if one fails.

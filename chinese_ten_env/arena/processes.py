@@ -1,14 +1,23 @@
-"""Jobs in processes beside this one."""
+"""Jobs in processes beside this one.
+
+Each process has a pipe of its own, so that it is known which job is lost when one dies, and the
+others go on. (The pool of the standard library ends when one of its processes does.)
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import time
+import traceback
+from collections import deque
 from collections.abc import Hashable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from functools import cache
+from itertools import count
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,54 +26,104 @@ from chinese_ten_env.arena.lineup import Lineup, too_late
 from chinese_ten_env.arena.trace import Trace, last_question
 from chinese_ten_env.arena.workers import TRIES, Died, Done, Field, Job, died_error, do_job
 
+_AHEAD = 2
+"""Jobs that a process is given: one more than it can do, so that it need not wait for the next."""
+
 
 class Processes:
-    """A crew of processes on this machine, by pebble. ImportError names the extra it needs."""
+    """A crew of so many processes on this machine. ImportError names the extra that it needs."""
 
     def __init__(self, field: Field, workers: int) -> None:
-        pebble = _require_pebble()
-        import cloudpickle
-
+        cloudpickle = _require_cloudpickle()
         self.field = field
-        self.at_once = 2 * workers  # one more each than it can do, so that none waits for the next
-        self._expired = pebble.ProcessExpired
+        self.at_once = _AHEAD * workers
         self._traces = TemporaryDirectory(prefix="chinese-ten-")
-        # Processes that begin anew: a fork would take threads of numba and torch with it, half
-        # alive. Policies may be functions of a notebook, which pickle alone cannot send.
-        self._pool = pebble.ProcessPool(
-            workers,
-            context=get_context("spawn"),
-            initializer=_begin,
-            initargs=(cloudpickle.dumps(field), self._traces.name),
-        )
+        # Policies may be functions of a notebook, which pickle alone cannot send.
+        self._packed = cloudpickle.dumps(field)
+        self._numbers = count()
+        self._waiting: deque[tuple[int, Job]] = deque()
+        self._ended: dict[int, Done | BaseException] = {}
+        self._workers = [self._start() for _ in range(workers)]
 
     def give(self, job: Job, tries: int) -> Hashable:
-        """Schedule a job and return its future."""
-        future: Future[Done] = self._pool.schedule(_do_job, args=(job,))
-        return future
+        """Have a job done by the next process that is free, and return its number."""
+        number = next(self._numbers)
+        self._waiting.append((number, job))
+        self._hand_out()
+        return number
 
     def wait(self, given: Iterable[Any]) -> Iterable[Any]:
-        """Return the futures that are done, at least one."""
-        return wait(given, return_when=FIRST_COMPLETED).done
+        """Return the numbers of jobs that have ended, at least one."""
+        while not self._ended:
+            ready = wait([worker.pipe for worker in self._workers])
+            for place, worker in enumerate(self._workers):
+                if worker.pipe not in ready:
+                    continue
+                try:
+                    ended = worker.pipe.recv()
+                except (EOFError, OSError):
+                    self._bury(worker)
+                    self._workers[place] = self._start()
+                else:
+                    number, _ = worker.jobs.popleft()
+                    self._ended[number] = ended
+            self._hand_out()
+        return list(self._ended)
 
     def take(self, given: Any, job: Job) -> Done:
-        """Return a future's result; Died if the process died."""
-        try:
-            done: Done = given.result()
-        except self._expired as error:
-            raise self._accuse(error, job) from error
-        return done
+        """Return what came out of a job; Died if its process died."""
+        ended = self._ended.pop(given)
+        if isinstance(ended, BaseException):
+            raise ended
+        return ended
 
     def close(self) -> None:
-        """Stop the processes."""
-        self._pool.stop()
-        self._pool.join()
+        """End the processes, whatever they do."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
         self._traces.cleanup()
 
-    def _accuse(self, error: Any, job: Job) -> Died:
+    def _start(self) -> _Worker:
+        """Start a process that begins anew.
+
+        A fork would take threads of numba and torch with it, half alive.
+        """
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=_serve, args=(theirs, self._packed, self._traces.name), daemon=True
+        )
+        process.start()
+        theirs.close()  # so that the pipe ends with the process
+        return _Worker(process, ours)
+
+    def _hand_out(self) -> None:
+        """Give the jobs that wait to the processes that have fewest."""
+        while self._waiting:
+            worker = min(self._workers, key=lambda worker: len(worker.jobs))
+            if len(worker.jobs) == _AHEAD:
+                return
+            worker.jobs.append(self._waiting.popleft())
+            # If it is dead, `wait` will see it.
+            with suppress(OSError):
+                worker.pipe.send(worker.jobs[-1][1])
+
+    def _bury(self, worker: _Worker) -> None:
+        """Take note of a death; what the process had not begun is left to others."""
+        worker.process.join()
+        worker.pipe.close()
+        if worker.jobs:
+            number, job = worker.jobs.popleft()
+            self._ended[number] = self._accuse(worker.process, job)
+            self._waiting.extendleft(reversed(worker.jobs))
+
+    def _accuse(self, process: Any, job: Job) -> Died:
         """Return what is known of a death: the question that was being answered is to blame."""
-        question = last_question(Path(self._traces.name, str(error.pid)))
-        how = f"{error}, exit status {error.exitcode}"
+        question = last_question(Path(self._traces.name, str(process.pid)))
+        how = f"exit status {process.exitcode}"
         if question is None:
             return Died(how)
         name = self.field.names_of(job.lineup)[question.policy]
@@ -76,42 +135,70 @@ class Processes:
         return Died(how, died_error(name, what, job, question.decision), is_certain=is_late)
 
 
-def _require_pebble() -> Any:
+class _Worker:
+    """A process, our end of its pipe, and the jobs that it has, numbered; it does the first."""
+
+    def __init__(self, process: Any, pipe: Connection[Any, Any]) -> None:
+        self.process, self.pipe = process, pipe
+        self.jobs: deque[tuple[int, Job]] = deque()
+
+
+def _require_cloudpickle() -> Any:
     try:
-        import pebble
+        import cloudpickle
     except ImportError:
         raise ImportError(
-            "several processes need pebble: pip install 'chinese_ten_env[arena]', or play with "
-            "workers=0"
+            "several processes need cloudpickle: pip install 'chinese_ten_env[arena]', or play "
+            "with workers=0"
         ) from None
-    return pebble
+    return cloudpickle
 
 
 # --- in such a process ----------------------------------------------------------------------
 
 
-_lineup_of: Any = None
-"""What returns the lineup of a number."""
-
-
-def _begin(packed: bytes, traces: str) -> None:
-    """Make a process ready: it plays on one core, and leaves Ctrl-C to the one that started it."""
-    import cloudpickle
-
-    global _lineup_of
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for library in ("OMP", "MKL", "OPENBLAS"):
+def _serve(pipe: Connection[Any, Any], packed: bytes, traces: str) -> None:
+    """Do jobs until the other end of the pipe is closed, be it that its process died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started this one
+    for library in ("OMP", "MKL", "OPENBLAS"):  # each process plays on one core
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    field: Field = cloudpickle.loads(packed)
-    trace = Trace(Path(traces, str(os.getpid())), field.limit)
+    lineup_of = None
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:
+            return
+        ended: Any
+        try:
+            if lineup_of is None:
+                lineup_of = _lineups(packed, Path(traces, str(os.getpid())))
+            ended = do_job(lineup_of(job.lineup), job)
+        except Exception as error:
+            ended = _sendable(error)
+        try:
+            pipe.send(ended)
+        except BrokenPipeError:
+            return
+
+
+def _lineups(packed: bytes, path: Path) -> Any:
+    """Return what returns the lineup of a number."""
+    field: Field = pickle.loads(packed)
+    trace = Trace(path, field.limit)
 
     def lineup(number: int) -> Lineup:
         made = field.lineup(number)
         made.trace = trace
         return made
 
-    _lineup_of = cache(lineup)
+    return cache(lineup)
 
 
-def _do_job(job: Job) -> Done:
-    return do_job(_lineup_of(job.lineup), job)
+def _sendable(error: Exception) -> Exception:
+    """Return an error that can be sent, with a note of where it was raised."""
+    error.add_note("".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # some cannot be made again from what they say
+        return RuntimeError("\n".join(error.__notes__))
+    return error

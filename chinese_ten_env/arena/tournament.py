@@ -26,7 +26,7 @@ from chinese_ten_env.arena.crews import PROCESSES, crew_of
 from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
 from chinese_ten_env.arena.export import require_pyarrow, write_games, write_regrets, write_whole
 from chinese_ten_env.arena.journal import Journal
-from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names
+from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names, parts_of, seatings
 from chinese_ten_env.arena.regret import (
     Judging,
     Regrets,
@@ -37,7 +37,7 @@ from chinese_ten_env.arena.regret import (
 )
 from chinese_ten_env.arena.statistics import Moments
 from chinese_ten_env.arena.workers import Crew, Field, Job, Part, do_here, do_with
-from chinese_ten_env.rules import SWITCHES, Rules
+from chinese_ten_env.rules import SWITCHES, Rules, make_rules
 
 
 def all_lineups(num_policies: int, num_players: int) -> tuple[tuple[int, ...], ...]:
@@ -140,9 +140,9 @@ class _Tally:
     """Adds up what a lineup brings, and keeps its first so many deals."""
 
     def __init__(self, field: Field, number: int, first: int) -> None:
-        self.lineup, self.rules = field.lineup(number), field.rules
-        seats = self.lineup.seats
-        count = len(self.lineup.names)
+        self.names, self.rules = field.names_of(number), field.rules
+        count = len(self.names)
+        seats = seatings(count, self.rules.num_players)
         self.mine = [seats == index for index in range(count)]
         self.of_each = int(self.mine[0].sum())
         self.first = np.empty((first, len(seats), count))
@@ -177,7 +177,7 @@ class _Tally:
         own_games = max(1, self.games) * self.of_each
         seats = np.stack([mine.sum(axis=0) for mine in self.mine])
         return LineupScore(
-            self.lineup.names,
+            self.names,
             self.net,
             self.wins / (WIN * own_games),
             self.ties / own_games,
@@ -198,8 +198,10 @@ def add_up(field: Field, journal: Journal, plan: Plan, deals: int) -> CrossPlay:
     ]
     counted = [number for number in whole if not failed & set(field.names_of(number))]
     ranked = sorted({index for number in counted for index in field.lineups[number]})
-    seatings = sum(len(field.lineup(number).seats) for number in whole)
-    first = min(deals, math.ceil(SAMPLE / max(1, seatings)))
+    games = sum(
+        len(seatings(len(field.lineups[number]), field.rules.num_players)) for number in whole
+    )
+    first = min(deals, math.ceil(SAMPLE / max(1, games)))
     tallies = {number: _Tally(field, number, first) for number in whole}
     net = Moments(len(ranked))
     for start in range(0, deals, MOST_DEALS):
@@ -234,7 +236,8 @@ def score_all(field: Field, journal: Journal, plan: Plan, deals: int) -> tuple[R
     """Return what the decisions of each policy cost in the first so many deals of its lineups."""
     rows: dict[str, list[Regrets]] = {}
     for number, parts in enumerate(plan):
-        names, seats = field.names_of(number), field.lineup(number).seats
+        names = field.names_of(number)
+        seats = seatings(len(names), field.rules.num_players)
         for job in judgings(number, parts, deals):
             judged = journal.regrets(names, job.start, job.stop)
             if judged is not None:  # None: a policy failed
@@ -340,6 +343,9 @@ def cross_play(
                 regrets=score_all(field, journal, plan, int(regret)),
             )
         if folder is not None:
+            sizes = [field.lineup(index).part_size for index in range(len(field.lineups))]
+            finished = {"names": field.names, "deals": result.deals, "regret": int(regret)}
+            journal.note({SHOWN: finished | {"sizes": sizes}})
             kept = [[part for part in parts if part[0] < result.deals] for parts in plan]
             write_games(field, journal, kept, place / GAMES)
             if regret:
@@ -357,6 +363,34 @@ JOURNAL = "games.sqlite"
 
 Plan = list[list[tuple[int, int]]]
 """For each lineup, where its parts begin and end."""
+
+
+SHOWN = "shown"
+"""The fact of a journal that says what of it the files in its folder show."""
+
+
+def load(folder: str | Path) -> CrossPlay | None:
+    """Return what the last finished cross-play in a folder brought; None if there is none.
+
+    Only what was kept is read: the policies may be gone. ValueError if it is damaged, or by another
+    version of the library.
+    """
+    path = Path(folder) / JOURNAL
+    if not path.exists():
+        return None
+    with closing(Journal(path)) as journal:
+        facts = journal.facts()
+        shown = facts.get(SHOWN)
+        if shown is None:
+            return None
+        rules = make_rules(facts["variant"], facts["num_players"], **facts["switches"])
+        names = tuple(shown["names"])
+        lineups = all_lineups(len(names), rules.num_players)
+        field = Field(rules, facts["seed"], names, names, lineups)
+        plan = [list(parts_of(size, shown["deals"])) for size in shown["sizes"]]
+        result = add_up(field, journal, plan, shown["deals"])
+        regrets = score_all(field, journal, plan, shown["regret"]) if shown["regret"] else ()
+        return replace(result, regrets=regrets)
 
 
 def _compare(journal: Journal, field: Field) -> None:
