@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -42,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sub = commands.add_parser(name, help=command.summary, description=command.summary)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
-    options = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser.parse_args(words)
+    options.command_line = shlex.join([parser.prog, *words])  # reports tell it
     try:
         status: int = options.run(options)
     except KeyboardInterrupt:

@@ -27,7 +27,7 @@ def test_it_prints_a_ranking_and_how_each_did_against_each(
     assert shown.index("greedy") < shown.index("random")
     assert "net points of the row's policy against the column's" in shown
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("games.parquet", "games.sqlite", "summary.json")
+        *("games.parquet", "games.sqlite", "report.html", "report.md", "summary.json")
     }
 
 
@@ -37,8 +37,8 @@ def test_policies_that_are_not_told_apart_are_said_to_be(
     assert main(["arena", "--policies", "greedy", "pimc:1", "--deals", "40", "--workers", "0"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "1 to 2" in shown
-    assert "greedy and pimc:1 are not told apart" in shown
-    assert "deals show such a difference 80% of the time" in shown
+    assert "pimc:1 and greedy are not told apart" in shown
+    assert "deals show such a difference 80 % of the time" in shown
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ LIBRARY = ROOT / "chinese_ten_env"
 
 EXTRAS = {
     "fastapi",
+    "jinja2",
     "matplotlib",
     "onnx",
     "onnxruntime",

@@ -3,6 +3,7 @@
 from chinese_ten_env.arena.duplicate import play
 from chinese_ten_env.arena.lineup import seatings
 from chinese_ten_env.arena.ratings import Rating, rate
+from chinese_ten_env.arena.report import write_report
 from chinese_ten_env.arena.result import Result, Standing
 from chinese_ten_env.arena.tournament import CrossPlay, LineupScore, cross_play
 
@@ -16,4 +17,5 @@ __all__ = [
     "play",
     "rate",
     "seatings",
+    "write_report",
 ]

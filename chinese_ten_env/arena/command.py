@@ -83,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"error: {error}: pip install 'chinese_ten_env[arena]'", file=sys.stderr)
         return 2
     from chinese_ten_env.arena import tables
+    from chinese_ten_env.arena.report import HTML
     from chinese_ten_env.arena.tournament import cross_play
 
     console = Console()
@@ -109,6 +110,7 @@ def run(options: argparse.Namespace) -> int:
                 limit=options.limit,
                 regret=options.regret,
                 progress=progress,
+                command=options.command_line,
             )
         except (ValueError, ImportError, ConnectionError) as error:
             bar.close()
@@ -128,4 +130,6 @@ def run(options: argparse.Namespace) -> int:
             console.print(sentence, markup=False, highlight=False)
     for failure in result.failures:
         console.print(failure["message"], style="bold red", markup=False, soft_wrap=True)
+    if options.out is not None:
+        console.print(f"report: {options.out / HTML}", markup=False, soft_wrap=True)
     return 1 if result.failures else 0

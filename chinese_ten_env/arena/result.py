@@ -114,9 +114,11 @@ class Result:
                 )
             )
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        changed = changed_switches(self.rules)
+        switches = "".join(f"{name}={value}, " for name, value in changed.items())
         lines = [
-            f"{self.rules.variant}, {self.rules.num_players} players, {_switches(self.rules)}"
-            f"seed {self.seed}: {self.deals} {unit if self.deals == 1 else _plural(unit)}, "
+            f"{self.rules.variant}, {self.rules.num_players} players, {switches}"
+            f"seed {self.seed}: {self.deals} {unit if self.deals == 1 else plural(unit)}, "
             f"{self.games} games"
         ]
         for name, *numbers in rows:
@@ -132,17 +134,17 @@ def _half_width(values: npt.NDArray[np.int64]) -> float:
     return float(half_width(values.var(ddof=1), len(values)))
 
 
-def _plural(unit: str) -> str:
+def plural(unit: str) -> str:
+    """Return the word for several deals or matches."""
     return "matches" if unit == "match" else f"{unit}s"
 
 
-def _switches(rules: Rules) -> str:
-    """Return the switches that differ from the variant's own, as text."""
+def changed_switches(rules: Rules) -> dict[str, Any]:
+    """Return the switches that differ from the variant's own, by their names."""
     variant = VARIANTS.get(rules.variant)
     own = variant.tables.get(rules.num_players) if variant is not None else None
-    changed = [
-        f"{name}={getattr(rules, name)}, "
+    return {
+        name: getattr(rules, name)
         for name in SWITCHES
         if own is None or getattr(rules, name) != getattr(own, name)
-    ]
-    return "".join(changed)
+    }

@@ -22,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 import chinese_ten_env
+from chinese_ten_env.arena.call import call_text
 from chinese_ten_env.arena.crews import PROCESSES, crew_of
+from chinese_ten_env.arena.curves import is_run
 from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
 from chinese_ten_env.arena.export import require_pyarrow, write_games, write_regrets, write_whole
 from chinese_ten_env.arena.journal import Journal
@@ -35,6 +37,7 @@ from chinese_ten_env.arena.regret import (
     judgings,
     score_regrets,
 )
+from chinese_ten_env.arena.report import require_extra, write_report
 from chinese_ten_env.arena.statistics import Moments
 from chinese_ten_env.arena.workers import Crew, Field, Job, Part, do_here, do_with
 from chinese_ten_env.rules import SWITCHES, Rules, make_rules
@@ -72,7 +75,7 @@ class LineupScore:
     as many as make some `SAMPLE` games of all lineups together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # its arrays cannot be compared as a whole
 class CrossPlay:
     """How policies did in cross-play."""
 
@@ -267,16 +270,19 @@ def cross_play(
     limit: float | None = None,
     regret: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    command: str | None = None,
     **switches: Any,
 ) -> CrossPlay:
     """Let every combination of policies play the same duplicate deals and return how they did.
 
     `policies`, `names`, `rules` and `switches` are those of `play`. In a `folder` every deal is
     kept; the same call goes on there where one was interrupted, more deals and more policies may
-    be asked for, and only what is missing is played. At the end ``games.parquet`` and
-    ``summary.json`` are written there. `workers` is a number of processes; with 0
-    all is played in this one. With the `backend` ``"ray"`` they are those of a Ray cluster, of the
-    one at `address` or else of one on this machine, and 0 means as many as it has CPUs.
+    be asked for, and only what is missing is played. At the end ``games.parquet``,
+    ``summary.json``, ``report.html`` and ``report.md`` are written there; the reports tell the
+    `command` that plays the same again, which is this call unless given. `workers` is a number of
+    processes; with 0 all is played in this one. With the `backend` ``"ray"`` they are those of a
+    Ray cluster, of the one at `address` or else of one on this machine, and 0 means as many as it
+    has CPUs.
 
     With `until`, it ends before `deals` when every interval of the ranking is at most so wide.
     `limit` is how many seconds a policy may take for an answer; one that takes longer, raises an
@@ -313,6 +319,7 @@ def cross_play(
     )
     if folder is not None:
         require_pyarrow()  # before anything is played
+        require_extra()
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(TemporaryDirectory()))
         place.mkdir(parents=True, exist_ok=True)
@@ -352,6 +359,15 @@ def cross_play(
                 write_regrets(field, journal, plan, int(regret), place / REGRETS)
             text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
             write_whole(place / SUMMARY, text + "\n")
+            options = {
+                **{"until": until, "limit": limit, "regret": regret, "folder": folder},
+                **{"workers": workers, "address": address},
+                "backend": None if backend == PROCESSES else backend,
+            }
+            call = call_text(policies, names, rules, int(deals), int(seed), options)
+            known = zip(labels, policies, strict=True)
+            runs = {label: policy for label, policy in known if is_run(policy)}
+            write_report(result, place, command=command or call, runs=runs)
         return result
 
 

@@ -8,12 +8,12 @@ import os
 import platform
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
 import numba
 import numpy as np
 
 import chinese_ten_env
+from chinese_ten_env.arena.host import processor
 from chinese_ten_env.bench.measure import Case, Results, Settings
 
 WIDTH = 100
@@ -28,7 +28,7 @@ def facts(settings: Settings) -> Flat:
         "numba": numba.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cores": os.cpu_count() or 1,
         "threads": settings.threads,
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else "unknown",
@@ -36,15 +36,6 @@ def facts(settings: Settings) -> Flat:
         "seconds": settings.seconds,
         "repeats": settings.repeats,
     }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (names or [platform.processor() or platform.machine()])[0]
 
 
 def flat(results: Results, about: Flat) -> Flat:
