@@ -73,7 +73,7 @@ def test_files_are_copied_so_that_it_goes_on_without_them(tmp_path: Path) -> Non
 def test_what_cannot_play_is_refused_and_nothing_changes(tmp_path: Path) -> None:
     board = Leaderboard(tmp_path / "board", "mainland", 2, deals=8)
     before = (tmp_path / "board" / BOARD).read_bytes()
-    with pytest.raises(ValueError, match="unknown policy 'gredy'.*Did you mean 'greedy'"):
+    with pytest.raises(ValueError, match=r"unknown policy 'gredy'.*Did you mean 'greedy'"):
         board.add("gredy")
     (tmp_path / "bad.onnx").write_bytes(b"no network")
     with pytest.raises(ValueError, match=r"bad\.onnx"):

@@ -9,7 +9,9 @@ from pathlib import Path
 from chinese_ten_env.arena import command
 from chinese_ten_env.rules import make_rules
 
-SUMMARY = "a standing table of policies, to which yours can be added: only what is missing is played"
+SUMMARY = (
+    "a standing table of policies, to which yours can be added: only what is missing is played"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,14 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="POLICY",
-        help="policies to add: a name, an ONNX file, or the folder of a run; of files a copy is kept",
+        help="a name, an ONNX file or the folder of a run, to add; of files a copy is kept",
     )
     parser.add_argument("--name", metavar="NAME", help="for the policy to add, if it is one")
     parser.add_argument(
         "--withdraw", nargs="+", default=[], metavar="NAME", help="policies to take off"
     )
     parser.add_argument(
-        "--deals", type=int, metavar="N", help="decks, the same for all; more may be asked for (1000)"
+        "--deals",
+        type=int,
+        metavar="N",
+        help="decks, the same for all; of one that is there, more than before (1000)",
     )
     parser.add_argument("--seed", type=int, metavar="S", help="of the decks of a new one (0)")
     command.add_crew(parser)
@@ -42,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play what is missing, print the table and return the exit status, as that of `arena` is."""
-    if (missing := command.missing_extra()) is not None:
-        print(missing, file=sys.stderr)
+    if not command.has_extra():
         return 2
     from chinese_ten_env.arena.leaderboard import Leaderboard
 
@@ -57,21 +61,11 @@ def run(options: argparse.Namespace) -> int:
             board.withdraw(name)
         for policy in options.add:
             board.add(policy, options.name)
+        result = board.result() if board.is_complete else None
     except (ValueError, KeyError, ImportError) as error:
         print(f"error: {error.args[0] if error.args else error}", file=sys.stderr)
         return 2
-    result = board.result() if board.is_complete else None
     if result is not None:
-        command.show(result)
-        return 0
-    return command.play(
-        lambda progress: board.play(
-            workers=command.workers(options),
-            backend=options.backend,
-            address=options.address,
-            limit=options.limit,
-            progress=progress,
-            command=options.command_line,
-        ),
-        place,
-    )
+        return command.show(result, place)
+    arguments = command.crew_arguments(options)
+    return command.play(lambda progress: board.play(progress=progress, **arguments), place)
