@@ -8,6 +8,7 @@ refuses to play, as its results would be those of another policy.
 from __future__ import annotations
 
 import platform
+import socket
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import closing
 from functools import cache
@@ -35,6 +36,8 @@ class Cluster:
 
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
+            if address is not None:
+                _check_answers(address)
             # What a worker prints is its own business: results and failures come back as values.
             ray.init(
                 address=address or "local",
@@ -83,6 +86,17 @@ class Cluster:
             self._ray.cancel(reference, force=True)
         if self._is_ours:
             self._ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """ConnectionError if nobody answers where a cluster should be: Ray itself would wait long."""
+    host, colon, port = address.rsplit("/", 1)[-1].rpartition(":")
+    if not colon or not port.isdigit():
+        return  # "auto" and the like, which Ray looks up
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"no Ray cluster answers at {address}: {error}") from error
 
 
 def _require_ray() -> Any:
