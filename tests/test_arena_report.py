@@ -232,7 +232,8 @@ def test_every_number_of_the_summary_is_there(report_of: Written) -> None:
                 assert line[matrix[0].index(other)] == net(row)
     for failure in summary["failures"]:
         message = " ".join(failure["message"].split())
-        assert page.row(failure["policy"], " | ".join(failure["lineup"]))[-1] == message
+        deals = f"{failure['start']} to {failure['stop'] - 1}"
+        assert page.row(failure["policy"], message)[2:] == [" | ".join(failure["lineup"]), deals]
     answer = sections.make_report(result, Path("nowhere"), None, {}).answer
     assert page.texts["p"][0].split() == report.printable(" ".join(answer)).split()
     facts = {row[0]: row[1] for row in page.tables[-1]}

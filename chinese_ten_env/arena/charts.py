@@ -190,7 +190,7 @@ def _rows(names: Sequence[str]) -> tuple[Figure, Axes]:
     height = row * len(names) + above + below
     figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72)
     axes = figure.add_axes(
-        (left / WIDTH, below / height, (WIDTH - left - 14) / WIDTH, row * len(names) / height)
+        (left / WIDTH, below / height, (WIDTH - left - 24) / WIDTH, row * len(names) / height)
     )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), [_label(place) for place in range(len(names))])

@@ -547,9 +547,9 @@ def _failures(source: Source) -> Section | None:
     found = tuple(
         _words(
             failure["policy"],
+            failure["message"],
             " | ".join(failure["lineup"]),
             f"{failure['start']} to {failure['stop'] - 1}",
-            failure["message"],
         )
         for failure in failures
     )
@@ -561,7 +561,7 @@ def _failures(source: Source) -> Section | None:
             "what is missing.",
             Table(
                 "What went wrong",
-                _words("policy", "lineup", source.units, "message"),
+                _words("policy", "message", "lineup", source.units),
                 found,
                 folds=len(found) > FOLD,
             ),
