@@ -46,7 +46,10 @@ class Cluster:
                 log_to_driver=False,
                 logging_level="warning",
             )
-        self.at_once = 2 * (workers or max(1, int(ray.cluster_resources().get("CPU", 1))))
+        cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        # Twice as many as can be done, so that no CPU waits for the next; but a number of workers
+        # that is asked for is kept to, where the cluster has room for more.
+        self.at_once = workers if 0 < workers < cpus else 2 * cpus
         # Stored once, and fetched once by each process that plays.
         self._packed = ray.put((cloudpickle.dumps(field), field.fingerprints()))
         # Tries are counted by whoever gives the jobs.
