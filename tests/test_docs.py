@@ -247,15 +247,19 @@ def settings(agent: str) -> Table:
     return options(importlib.import_module(f"agents.{agent}"), "Config")
 
 
+def columns(meanings: dict[str, str]) -> Table:
+    """The columns of a file of an arena."""
+    return Table(("column", "meaning"), [(in_code(name), text) for name, text in meanings.items()])
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "variants": variants,
     "switches": switches,
     "features": features,
     "record": record,
     "fit": partial(options, train, "Fit"),
-    "games of an arena": lambda: Table(
-        ("column", "meaning"), [(in_code(name), text) for name, text in export.COLUMNS.items()]
-    ),
+    "games of an arena": partial(columns, export.COLUMNS),
+    "regrets of an arena": partial(columns, export.REGRET_COLUMNS),
     "zoo": lambda: Table(zoo.HEAD, zoo.table(zoo.read_lines())),
     "commands of the zoo": lambda: Table(("variant", "players", "trained by"), zoo.commands()),
     **{f"settings of {agent}": partial(settings, agent) for agent in train.AGENTS},
