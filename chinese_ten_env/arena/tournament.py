@@ -327,38 +327,13 @@ def cross_play(
         _compare(journal, field)
         journal.forgive()
         plan = [list(field.lineup(index).parts(int(deals))) for index in range(len(field.lineups))]
-        crew = None
-        if make_crew is not None:
-            crew = cache(lambda: stack.enter_context(closing(make_crew(field))))
-        judged = list(_unjudged(field, journal, plan, int(regret)))
-        for end in _ends(int(deals), until):
-            missing = _unplayed(field, journal, plan, end)
-            total = sum(part[0] < end for parts in plan for part in parts)
-            before = total - len(missing)
-            shown = _shifted(progress, before, total + len(judged))
-            _do_missing(field, journal, missing, crew, shown)
-            result = add_up(field, journal, plan, end)
-            if until is not None and (2 * result.net.half_widths <= until).all():
-                break
-        if regret:
-            _do_missing(
-                field, journal, judged, crew, _shifted(progress, total, total + len(judged))
-            )
-            result = replace(
-                result,
-                failures=tuple(journal.failures()),
-                regrets=score_all(field, journal, plan, int(regret)),
-            )
+        with ExitStack() as crews:  # who has played is gone before the files are written
+            start = None
+            if make_crew is not None:
+                start = cache(lambda: crews.enter_context(closing(make_crew(field))))
+            result = _play(field, journal, plan, int(deals), until, int(regret), start, progress)
         if folder is not None:
-            sizes = [field.lineup(index).part_size for index in range(len(field.lineups))]
-            finished = {"names": field.names, "deals": result.deals, "regret": int(regret)}
-            journal.note({SHOWN: finished | {"sizes": sizes}})
-            kept = [[part for part in parts if part[0] < result.deals] for parts in plan]
-            write_games(field, journal, kept, place / GAMES)
-            if regret:
-                write_regrets(field, journal, plan, int(regret), place / REGRETS)
-            text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
-            write_whole(place / SUMMARY, text + "\n")
+            _write_files(field, journal, plan, result, int(regret), place)
             options = {
                 **{"until": until, "limit": limit, "regret": regret, "folder": folder},
                 **{"workers": workers, "address": address},
@@ -368,6 +343,9 @@ def cross_play(
             known = zip(labels, policies, strict=True)
             runs = {label: policy for label, policy in known if is_run(policy)}
             write_report(result, place, command=command or call, runs=runs)
+            sizes = [field.lineup(index).part_size for index in range(len(field.lineups))]
+            finished = {"names": field.names, "deals": result.deals, "regret": int(regret)}
+            journal.note({SHOWN: finished | {"sizes": sizes}})
         return result
 
 
@@ -379,6 +357,46 @@ JOURNAL = "games.sqlite"
 
 Plan = list[list[tuple[int, int]]]
 """For each lineup, where its parts begin and end."""
+
+
+def _play(
+    field: Field,
+    journal: Journal,
+    plan: Plan,
+    deals: int,
+    until: float | None,
+    regret: int,
+    start: Callable[[], Crew] | None,
+    progress: Callable[[int, int], None] | None,
+) -> CrossPlay:
+    """Play what is missing and return what all of it shows; `start` starts the crew, once."""
+    judged = list(_unjudged(field, journal, plan, regret))
+    for end in _ends(deals, until):
+        missing = _unplayed(field, journal, plan, end)
+        total = sum(part[0] < end for parts in plan for part in parts)
+        shown = _shifted(progress, total - len(missing), total + len(judged))
+        _do_missing(field, journal, missing, start, shown)
+        result = add_up(field, journal, plan, end)
+        if until is not None and (2 * result.net.half_widths <= until).all():
+            break
+    if not regret:
+        return result
+    shown = _shifted(progress, total, total + len(judged))
+    _do_missing(field, journal, judged, start, shown)
+    regrets = score_all(field, journal, plan, regret)
+    return replace(result, failures=tuple(journal.failures()), regrets=regrets)
+
+
+def _write_files(
+    field: Field, journal: Journal, plan: Plan, result: CrossPlay, regret: int, place: Path
+) -> None:
+    """Write every game, every judged decision, and the result."""
+    kept = [[part for part in parts if part[0] < result.deals] for parts in plan]
+    write_games(field, journal, kept, place / GAMES)
+    if regret:
+        write_regrets(field, journal, plan, regret, place / REGRETS)
+    text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
+    write_whole(place / SUMMARY, text + "\n")
 
 
 SHOWN = "shown"
