@@ -379,9 +379,22 @@ def test_the_four_checks_are_those_of_ci() -> None:
     checks = next(block for block in blocks("sh") if block.code.startswith("ruff"))
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     steps = re.findall(r"^step (.*)$", script, flags=re.MULTILINE)
-    assert steps[-4:] == checks.code.splitlines()
+    first = steps.index("ruff check")
+    assert steps[first : first + 4] == checks.code.splitlines()
     assert "step pip install -c constraints.txt -e '.[train,dev]'" in script
     assert "pip install -c constraints.txt -e '.[train,dev]'" in commands()
+
+
+def test_the_checks_with_ray_are_those_of_ci() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (install,) = re.findall(
+        r"^step (pip install -c constraints-ray\.txt .*)$", script, re.MULTILINE
+    )
+    assert install in makefile
+    assert f".venv-ray/bin/{install}" in commands()
+    assert "step python -m pytest tests/ray -n 2" in script
+    assert "python -m pytest tests/ray -n 2" in makefile
 
 
 def headings() -> set[str]:
