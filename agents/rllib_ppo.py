@@ -44,9 +44,9 @@ class Config:
     """Games played at once, shared out among the workers. A rollout is a deal of each."""
     minibatch: int = 1024
     """Decisions in a gradient step."""
-    epochs: int = 3
+    epochs: int = 4
     """Passes over a rollout."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2.5e-3
     """At the start; it falls linearly to a twentieth."""
     gae_lambda: float = 0.8
     """Of the generalised advantage estimate; rewards are not discounted."""
@@ -144,11 +144,16 @@ MODULE = "shared"
 def connected(address: str, workers: int) -> Iterator[None]:
     """Be connected to Ray: as this process is already, or to a cluster, or to a Ray of its own.
 
-    What is begun here ends here. ValueError if no cluster answers at the address.
+    What is begun here ends here. ValueError if no cluster answers at the address, or if one is
+    given to a process that is connected already.
     """
     import ray
 
     if ray.is_initialized():
+        if address:
+            raise ValueError(
+                f"this process is connected to Ray, so address={address!r} is too late"
+            )
         yield
         return
     common: dict[str, Any] = {"logging_level": logging.ERROR}

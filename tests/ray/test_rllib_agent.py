@@ -1,19 +1,15 @@
-"""The agent that learns with RLlib: through the real entry point, and on a cluster."""
+"""The agent that learns with RLlib, through the real entry point."""
 
 from __future__ import annotations
 
 import json
 import signal
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import ray
 import torch
-from ray.cluster_utils import Cluster
 
-import chinese_ten_env as ct
 from agents.common import Run
 from tests.training import RLLIB, STOPS, check_fit_and_play, check_stop_and_resume, fit
 
@@ -58,34 +54,29 @@ def test_a_stopped_run_goes_on_where_it_was(
     check_stop_and_resume(RLLIB, tmp_path, stop, state, code)
 
 
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """A Ray cluster of two machines, this process in none of them."""
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    cluster.add_node(num_cpus=1)
-    yield cluster
-    cluster.shutdown()
-
-
-def test_it_plays_on_a_cluster_and_leaves_it_running(cluster: Cluster, tmp_path: Path) -> None:
-    more = ["--address", cluster.address, "--workers", "2"]
-    assert fit(tmp_path, "--name", "run", *more, agent=RLLIB) == 0
-    assert not ray.is_initialized()
-    assert callable(ct.make_policy(str(tmp_path / "run")))
-    ray.init(address=cluster.address)
-    try:
-        assert len(ray.nodes()) == 2
-        deadline = time.monotonic() + 30  # workers end a little later
-        while ray.available_resources().get("CPU") != 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    finally:
-        ray.shutdown()
-
-
-def test_an_address_without_a_cluster_is_named(
+@pytest.mark.usefixtures("local_ray")
+def test_an_address_is_refused_where_ray_runs_already(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert fit(tmp_path, "--name", "run", "--address", "127.0.0.1:1", agent=RLLIB) == 2
-    assert "no Ray cluster answers at '127.0.0.1:1'" in capsys.readouterr().out
-    assert Run.open(tmp_path / "run").status["state"] == "interrupted"
+    assert fit(tmp_path, "--name", "run", "--address", "auto", agent=RLLIB) == 2
+    assert "address='auto' is too late" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--workers", "3"], "workers=3 must divide num_envs=20"),
+        (["--workers", "-1"], "workers must be at least 0"),
+        (["--minibatch", "481"], "minibatch=481 is too large"),
+        (["--reward", "win"], "reward must be 'captures' or 'net'"),
+        (["--minutes", "0"], "minutes must be positive"),
+    ],
+)
+def test_bad_settings_leave_nothing_behind(
+    tmp_path: Path, wrong: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        fit(tmp_path / "runs", *wrong, agent=RLLIB)
+    assert end.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert not (tmp_path / "runs").exists()

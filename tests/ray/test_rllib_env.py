@@ -139,7 +139,7 @@ print(env.possible_agents, env.agents, [*env.observation_spaces], [*env.action_s
 
 def test_the_order_of_agents_does_not_depend_on_the_hash_seed() -> None:
     printed = set()
-    for seed in ("0", "1", "2"):
+    for seed in ("0", "1"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-c", ORDER]
         printed.add(subprocess.check_output(command, env=environment, text=True, timeout=120))
