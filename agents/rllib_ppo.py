@@ -191,7 +191,7 @@ def count_decisions(*, metrics_logger: Any, samples: list[Any], **_: Any) -> Non
 def make_algorithm(rules: ct.Rules, config: Config, seed: int) -> Any:
     """Return RLlib's PPO, ready to train, with its workers; Ray must be connected."""
     from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.core.rl_module import MultiRLModuleSpec, RLModuleSpec
+    from ray.rllib.core.rl_module import RLModuleSpec
     from ray.tune.registry import register_env
 
     from chinese_ten_env.adapters.rllib import MaskingModule, deal_from, make_env
@@ -237,7 +237,7 @@ def make_algorithm(rules: ct.Rules, config: Config, seed: int) -> Any:
     # A worker that is begun anew would deal its first decks again, so that a lost one ends the run.
     options.fault_tolerance(restart_failed_env_runners=False, ignore_env_runner_failures=False)
     options.multi_agent(policies={MODULE}, policy_mapping_fn=lambda *_, **__: MODULE)
-    options.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={MODULE: module}))
+    options.rl_module(rl_module_spec=module)  # of each policy; in workers without the critic
     options.callbacks(on_environment_created=deal_from(seed), on_sample_end=count_decisions)
     options.debugging(log_level="ERROR")
     return options.build_algo()
@@ -275,9 +275,10 @@ class Learner:
         """Take over what has been learned before, all or the modules alone."""
         group = self.algorithm.learner_group
         group.set_state({"learner": state})
-        self.algorithm.env_runner_group.sync_weights(
-            from_worker_or_learner_group=group, inference_only=True
-        )
+        # Waits, as RLlib's `sync_weights` does not: it may drop weights that come too early.
+        kept = group.get_state(["learner/rl_module"], inference_only=True)["learner"]
+        weights = {"rl_module": kept["rl_module"]}
+        self.algorithm.env_runner_group.foreach_env_runner(lambda runner: runner.set_state(weights))
         self.look()
 
     def look(self) -> None:

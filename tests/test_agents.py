@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,16 @@ def test_bad_settings_leave_nothing_behind(tmp_path: Path, wrong: list[str]) -> 
         code = int(error.code or 0)
     assert code == 2
     assert not (tmp_path / "runs").exists()
+
+
+def test_without_ray_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # importing it raises, as if it were missing
+    monkeypatch.delitem(sys.modules, "chinese_ten_env.adapters.rllib", raising=False)
+    assert fit(tmp_path, "--name", "run", agent=RLLIB) == 2
+    assert "pip install 'chinese_ten_env[train,rllib]'" in capsys.readouterr().out
+    assert Run.open(tmp_path / "run").status["state"] == "interrupted"  # resume takes it up
 
 
 # --- interruption ---------------------------------------------------------------------------
