@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -162,9 +163,13 @@ def connected(address: str, workers: int) -> Iterator[None]:
         root = Path(__file__).resolve().parents[1]
         code = [str(root / name) for name in ("agents", "chinese_ten_env")]
         runtime = {"py_modules": code, "excludes": ["**/__pycache__"]}
+        host, _, port = address.rpartition(":")
         try:
+            if port.isdigit() and "://" not in address:
+                # Ray itself would try for minutes, and then end the process.
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address=address, runtime_env=runtime, **common)
-        except (ConnectionError, ValueError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             raise ValueError(f"no Ray cluster answers at {address!r}: {error}") from error
     else:
         cores = max(workers + 1, os.cpu_count() or 1)  # never to wait for more than there are
