@@ -376,7 +376,7 @@ def fit(run: Run, config: Config) -> None:
     is not installed, or no cluster answers.
     """
     try:
-        import chinese_ten_env.adapters.rllib  # noqa: F401  # asks for what is missing
+        from chinese_ten_env.adapters.rllib import make_env  # noqa: F401  # says what is missing
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error
     threads = torch.get_num_threads()
