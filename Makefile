@@ -6,18 +6,22 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RAY_INSTALLED := .venv-ray/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint format bench clean
+.PHONY: help train test test-ray lint format bench clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 
 train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --num-players 4")
 	$(BIN)/python train.py fit $(ARGS)
 
 test: $(INSTALLED)  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-ray: $(RAY_INSTALLED)  ## run the tests that need Ray, in an environment of their own
+	.venv-ray/bin/python -m pytest tests/ray -n 2 $(ARGS)
 
 lint: $(INSTALLED)  ## check style and types, change nothing
 	$(BIN)/ruff check
@@ -31,16 +35,27 @@ format: $(INSTALLED)  ## fix what can be fixed and format the code
 bench: $(INSTALLED)  ## measure decisions a second (ARGS="--json")
 	$(BIN)/chinese-ten bench $(ARGS)
 
-clean:  ## remove the virtual environment, builds and caches; training runs stay
-	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean:  ## remove the virtual environments, builds and caches; training runs stay
+	rm -rf .venv .venv-ray build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp is written last: an installation that broke off is taken up again by the next make.
+# The stamps are written last: an installation that broke off is taken up again by the next make.
 $(INSTALLED): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "Python 3.11 or newer is needed, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
-		echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
-		exit 1; }
+	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -c constraints.txt -e '.[train,dev]'
 	@touch $@
+
+# RLlib takes one version of Gymnasium only, which the rest need not.
+$(RAY_INSTALLED): pyproject.toml constraints-ray.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install -c constraints-ray.txt -e '.[train,arena,pretrained,ray,rllib,test]'
+	@touch $@
+
+define CHECK_PYTHON
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "Python 3.11 or newer is needed, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+	echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+	exit 1; }
+endef

@@ -71,7 +71,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Return the versions that a result depends on."""
     found = {"python": platform.python_version(), "chinese_ten_env": ct.__version__}
-    for package in ("numpy", "numba", "torch", "stable-baselines3", "sb3-contrib"):
+    for package in ("numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "ray"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -195,8 +195,8 @@ def _thermometers(rows: torch.Tensor) -> torch.Tensor:
     return torch.log2((rows + 1).double()).float() / 24
 
 
-class Actor(nn.Module):
-    """What to play, from what a player sees."""
+class View(nn.Module):
+    """Reads what a player sees."""
 
     _cards: torch.Tensor
     _counts: torch.Tensor
@@ -204,12 +204,28 @@ class Actor(nn.Module):
 
     def __init__(self, rules: ct.Rules, width: int, context: int) -> None:
         super().__init__()
-        self.num_players = rules.num_players
         cards, counts, seats = observed_rows(rules.num_players)
         for name, rows in (("_cards", cards), ("_counts", counts), ("_seats", seats)):
             self.register_buffer(name, torch.tensor(rows), persistent=False)
         numbers = len(counts) + 4 * len(seats)
         self.ranks = Ranks(rules, len(cards), 0, numbers, width, context)
+
+    def see(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what `Ranks.look` takes, from observations, int8 [B, F, 52]."""
+        cards = observations.index_select(1, self._cards).float()
+        cards = cards.view(-1, len(self._cards), RANKS, SUITS)
+        ranks = torch.einsum("nfrs,rsk->nrfk", cards, self.ranks.belongs).flatten(2)
+        marks = observations[..., :4].index_select(1, self._seats).float().flatten(1)
+        counts = observations.index_select(1, self._counts).float().sum(2) / 24
+        return ranks, torch.cat([counts, marks], 1)
+
+
+class Actor(View):
+    """What to play, from what a player sees."""
+
+    def __init__(self, rules: ct.Rules, width: int, context: int) -> None:
+        super().__init__(rules, width, context)
+        self.num_players = rules.num_players
         self.again = nn.Linear(width, width)
         self.around = nn.Linear(context, width, bias=False)
         self.logits = nn.Linear(width, self.ranks.classes)
@@ -224,13 +240,8 @@ class Actor(nn.Module):
 
     def choose(self, observations: torch.Tensor) -> torch.Tensor:
         """Return logits [B, 52] of the cards, from observations, int8 [B, F, 52]."""
-        cards = observations.index_select(1, self._cards).float()
-        cards = cards.view(-1, len(self._cards), RANKS, SUITS)
-        ranks = torch.einsum("nfrs,rsk->nrfk", cards, self.ranks.belongs).flatten(2)
-        marks = observations[..., :4].index_select(1, self._seats).float().flatten(1)
-        counts = observations.index_select(1, self._counts).float().sum(2) / 24
         # A product, since indices are slow to learn through.
-        return self._decide(ranks, torch.cat([counts, marks], 1)) @ self.ranks.spread
+        return self._decide(*self.see(observations)) @ self.ranks.spread
 
     def soften(self, factor: float) -> None:
         """Multiply all logits."""

@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,10 @@ from scipy import stats
 import chinese_ten_env as ct
 import train
 from agents.common import Run, masked_choice, write_json, write_whole
-from tests.training import fit, smallest
+from tests.training import RLLIB, STOPS, check_fit_and_play, check_stop_and_resume, fit
 
-ROOT = Path(train.__file__).parent
+AGENTS = [agent for agent in train.AGENTS if agent != RLLIB]
+"""Those that learn in this environment; tests/ray has the other."""
 
 
 @pytest.fixture
@@ -35,40 +34,12 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 # --- run folders ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("agent", train.AGENTS)
+@pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize(("variant", "num_players"), [("taiwan", 4), ("g4a", 3)])
 def test_every_agent_fits_and_plays(
     agent: str, variant: str, num_players: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = fit(tmp_path, "--variant", variant, "--name", "run", agent=agent)
-    assert code == 0
-    printed = capsys.readouterr().out
-    for word in ("greedy", "random", "net points", "95 % interval"):
-        assert word in printed
-    lines = Run.open(tmp_path / "run").metrics()
-    steps = [line["steps"] for line in lines if line["steps"]]
-    assert len(steps) == 2
-    assert steps[0] >= 512
-    assert steps[1] >= 1024
-    assert {"net_greedy", "net_random"} <= set(lines[0])  # before learning
-    assert {"steps_per_s", "learning_rate", "value_loss"} <= set(lines[-1])
-    assert {"net_greedy", "half_width_greedy", "net_random"} <= set(lines[-1])
-    assert list((tmp_path / "run").glob("events.out.tfevents*"))
-    policy, again = (ct.make_policy(str(tmp_path / "run")) for _ in range(2))
-    assert train.main(["export", str(tmp_path / "run")]) == 0
-    exported = ct.make_policy(str(tmp_path / "run" / "run.onnx"))
-    alike = []
-    games = ct.new_games(ct.make_rules(variant, num_players), 40, seed=1)
-    rng = np.random.default_rng(0)
-    while not ct.is_over(games).all():
-        live = np.flatnonzero(~ct.is_over(games))
-        cards = np.zeros(len(games), dtype=np.int64)
-        views = ct.views(games[live])
-        cards[live] = policy(views, rng)
-        np.testing.assert_array_equal(again(views, rng), cards[live])
-        alike.extend(cards[live] == exported(views, rng))
-        ct.play(games, cards)  # raises if one is illegal
-    assert np.mean(alike) > 0.99  # rounding may decide between equals
+    check_fit_and_play(agent, variant, num_players, tmp_path, capsys)
 
 
 def test_a_run_folder_says_what_was_done(finished: Path) -> None:
@@ -193,69 +164,25 @@ def test_bad_settings_leave_nothing_behind(tmp_path: Path, wrong: list[str]) -> 
     assert not (tmp_path / "runs").exists()
 
 
+def test_without_ray_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # importing it raises, as if it were missing
+    monkeypatch.delitem(sys.modules, "chinese_ten_env.adapters.rllib", raising=False)
+    assert fit(tmp_path, "--name", "run", agent=RLLIB) == 2
+    assert "pip install 'chinese_ten_env[train,rllib]'" in capsys.readouterr().out
+    assert Run.open(tmp_path / "run").status["state"] == "interrupted"  # resume takes it up
+
+
 # --- interruption ---------------------------------------------------------------------------
 
 
-def start_long_run(folder: Path, agent: str) -> subprocess.Popen[str]:
-    """Start a run that would take hours, and wait until it has a checkpoint after a rollout."""
-    command = [sys.executable, str(ROOT / "train.py"), *smallest(agent), "--folder", str(folder)]
-    command += ["--name", "run", "--total-steps", "100000000", "--minutes", "600"]
-    process = subprocess.Popen(
-        command,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A shell's background jobs, and all that they start, ignore Ctrl-C; this one must not.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 240
-    status = folder / "run" / "status.json"
-    while time.monotonic() < deadline:
-        if status.exists() and json.loads(status.read_text())["steps"] >= 1024:
-            return process
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.2)
-    process.kill()
-    raise AssertionError("no checkpoint within four minutes")
-
-
-@pytest.mark.parametrize(
-    ("stop", "state", "code"),
-    [(signal.SIGKILL, "running", -signal.SIGKILL), (signal.SIGINT, "interrupted", 130)],
-)
-@pytest.mark.parametrize("agent", train.AGENTS)
+@pytest.mark.parametrize(("stop", "state", "code"), STOPS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_a_stopped_run_goes_on_where_it_was(
     agent: str, tmp_path: Path, stop: signal.Signals, state: str, code: int
 ) -> None:
-    process = start_long_run(tmp_path, agent)
-    process.send_signal(stop)
-    printed, _ = process.communicate(timeout=120)
-    assert process.returncode == code
-    folder = tmp_path / "run"
-    run = Run.open(folder)
-    assert run.status["state"] == state
-    steps = run.status["steps"]
-    assert steps >= 1024
-    if stop == signal.SIGINT:
-        assert f"train.py resume {folder}" in printed.replace("\n", "")
-    with pytest.raises(ValueError, match="unfinished"):
-        ct.make_policy(str(folder))
-
-    # Let it end soon: the budget is part of the folder.
-    header = json.loads((folder / "config.json").read_text())
-    header["config"]["total_steps"] = steps + 1024
-    write_json(folder / "config.json", header)
-    assert train.main(["resume", str(folder), "--deals", "4"]) == 0
-    run = Run.open(folder)
-    assert run.status["state"] == "complete"
-    counted = [line["steps"] for line in run.metrics() if line["steps"]]
-    # No rollout is lost or counted twice; dmc plays its deals to the end, so a few more.
-    gaps = np.diff([0.0, *counted])
-    assert gaps.min() >= 512
-    assert gaps.max() < (720 if agent == "dmc" else 513)
-    assert steps in counted
-    assert steps + 1024 <= counted[-1] == run.status["steps"] < steps + 1024 + gaps.max()
-    assert callable(ct.make_policy(str(folder)))
+    check_stop_and_resume(agent, tmp_path, stop, state, code)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

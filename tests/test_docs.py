@@ -345,9 +345,9 @@ def commands() -> str:
 
 def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"^make ([a-z]+)", commands(), flags=re.MULTILINE))
-    assert named >= {"train", "test", "bench"}
-    assert named <= set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
+    named = set(re.findall(r"^make ([a-z-]+)", commands(), flags=re.MULTILINE))
+    assert named >= {"train", "test", "test-ray", "bench"}
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
 
 
 def test_commands_of_train_exist(capsys: pytest.CaptureFixture[str]) -> None:
@@ -383,9 +383,22 @@ def test_the_four_checks_are_those_of_ci() -> None:
     checks = next(block for block in blocks("sh") if block.code.startswith("ruff"))
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     steps = re.findall(r"^step (.*)$", script, flags=re.MULTILINE)
-    assert steps[-4:] == checks.code.splitlines()
+    first = steps.index("ruff check")
+    assert steps[first : first + 4] == checks.code.splitlines()
     assert "step pip install -c constraints.txt -e '.[train,dev]'" in script
     assert "pip install -c constraints.txt -e '.[train,dev]'" in commands()
+
+
+def test_the_checks_with_ray_are_those_of_ci() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (install,) = re.findall(
+        r"^step (pip install -c constraints-ray\.txt .*)$", script, re.MULTILINE
+    )
+    assert install in makefile
+    assert f".venv-ray/bin/{install}" in commands()
+    assert "step python -m pytest tests/ray -n 2" in script
+    assert "python -m pytest tests/ray -n 2" in makefile
 
 
 def headings() -> set[str]:
@@ -405,7 +418,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_paths_exist() -> None:
-    tops = {path.name for path in ROOT.iterdir()} - {".venv"}
+    tops = {path.name for path in ROOT.iterdir()} - {".venv", ".venv-ray"}
     paths = [span for span in spans() if span.split("/")[0] in tops and " " not in span]
     assert len(paths) > 15
     for path in paths:

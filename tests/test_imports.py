@@ -105,6 +105,7 @@ def level(name: str) -> int:
 
 PATHS = modules(LIBRARY)
 IDS = [module_name(path) for path in PATHS]
+AGENT_FILES = [path for path in modules(ROOT / "agents") if path.stem != "__init__"]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=IDS)
@@ -167,6 +168,10 @@ def test_importing_the_library_loads_no_extra() -> None:
 def test_importing_every_light_module_loads_no_extra() -> None:
     light = [name for name in IDS if room(name) not in ("adapters", "web")]
     assert not loaded(*(name for name in light if not name.endswith("__main__"))) & EXTRAS
+
+
+def test_agents_and_their_settings_do_without_ray() -> None:
+    assert "ray" not in loaded("train", *(f"agents.{path.stem}" for path in AGENT_FILES))
 
 
 def test_agents_use_public_names_only() -> None:

@@ -18,7 +18,7 @@ os.environ["RAY_AUTH_MODE"] = "disabled"  # so that no token is written to the u
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def local_ray() -> Iterator[None]:
     """A running Ray, which what is tested finds and must leave running."""
     import ray
