@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -150,6 +149,8 @@ def connected(address: str, workers: int) -> Iterator[None]:
     """
     import ray
 
+    from chinese_ten_env.adapters.rllib import check_address
+
     if ray.is_initialized():
         if address:
             raise ValueError(
@@ -163,14 +164,11 @@ def connected(address: str, workers: int) -> Iterator[None]:
         root = Path(__file__).resolve().parents[1]
         code = [str(root / name) for name in ("agents", "chinese_ten_env")]
         runtime = {"py_modules": code, "excludes": ["**/__pycache__"]}
-        host, _, port = address.rpartition(":")
         try:
-            if port.isdigit() and "://" not in address:
-                # Ray itself would try for minutes, and then end the process.
-                socket.create_connection((host, int(port)), timeout=10).close()
+            check_address(address)
             ray.init(address=address, runtime_env=runtime, **common)
-        except (OSError, OverflowError, ValueError) as error:
-            raise ValueError(f"no Ray cluster answers at {address!r}: {error}") from error
+        except ConnectionError as error:
+            raise ValueError(str(error)) from error
     else:
         cores = max(workers + 1, os.cpu_count() or 1)  # never to wait for more than there are
         # What goes wrong in a worker is raised here, so its own words would only break the bar.

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
         "since RLlib takes one version of Gymnasium only"
     ) from error
 
+from chinese_ten_env.arena.cluster import check_address as check_address  # for agents
 from chinese_ten_env.chinese_ten_v0 import raw_env
 from chinese_ten_env.engine import IllegalActionError
 from chinese_ten_env.gym_env import check_scale

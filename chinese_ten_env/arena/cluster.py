@@ -37,7 +37,7 @@ class Cluster:
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
             if address is not None:
-                _check_answers(address)
+                check_address(address)
             # What a worker prints is its own business: results and failures come back as values.
             ray.init(
                 address=address or "local",
@@ -91,15 +91,15 @@ class Cluster:
             self._ray.shutdown()
 
 
-def _check_answers(address: str) -> None:
+def check_address(address: str) -> None:
     """ConnectionError if nobody answers where a cluster should be: Ray itself would wait long."""
     host, colon, port = address.rsplit("/", 1)[-1].rpartition(":")
     if not colon or not port.isdigit():
         return  # "auto" and the like, which Ray looks up
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
-    except OSError as error:
-        raise ConnectionError(f"no Ray cluster answers at {address}: {error}") from error
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"no Ray cluster answers at {address!r}: {error}") from error
 
 
 def _require_ray() -> Any:
