@@ -1,4 +1,4 @@
-"""The README and the notebook: every example runs, every table equals the code.
+"""The README: every example runs, every table equals the code.
 
 ``python -m tests.test_docs`` writes the tables of the README anew from the code. Columns that
 people write stay; the rest of the file is not touched.
@@ -10,7 +10,6 @@ import ast
 import dataclasses
 import doctest
 import importlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,9 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import chinese_ten_env as ct
 import train
@@ -39,7 +36,6 @@ from chinese_ten_env.rules import (
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
 TEXT = README.read_text(encoding="utf-8")
 
 
@@ -430,77 +426,6 @@ def test_paths_exist() -> None:
 def test_public_names_exist() -> None:
     for name in re.findall(r"\bct\.(\w+)", TEXT):
         assert hasattr(ct, name), name
-
-
-# --- the notebook ---------------------------------------------------------------------------
-
-TRAINING = (
-    "--total-steps 2048 --num-envs 64 --num-steps 16 --minibatch 1024 --epochs 1 "
-    "--imitate 0 --improve 0.001 --lesson-deals 8 --evaluation-deals 20 --deals 20"
-)
-"""Of the notebook when the tests run it: long enough to see that everything works."""
-
-
-def read_notebook() -> Any:
-    """Return the notebook."""
-    return nbformat.read(NOTEBOOK, as_version=4)
-
-
-def run_notebook(notebook: Any, folder: Path) -> None:
-    """Run a notebook from a folder; an error in it is an error here."""
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
-
-
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run that the notebook makes when it is run in its own folder."""
-    runs = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QUICKSTART_TRAINING", TRAINING)
-        patch.setenv("QUICKSTART_RUNS", str(runs))
-        run_notebook(read_notebook(), NOTEBOOK.parent)
-    (folder,) = runs.iterdir()
-    return folder
-
-
-def test_the_notebook_runs_and_trains(run_folder: Path) -> None:
-    policy = ct.make_policy(run_folder)
-    games = ct.new_games(ct.make_rules("mainland"), 2, seed=0)
-    ct.play(games, policy(ct.views(games), None))  # type: ignore[arg-type]  # it draws nothing
-    assert json.loads((run_folder / "status.json").read_text())["state"] == "complete"
-
-
-def test_the_readme_tells_what_a_run_folder_holds(run_folder: Path) -> None:
-    files = [path.name for path in run_folder.iterdir()]
-    assert len(files) >= 8
-    for name in files:
-        shown = "events.out.tfevents..." if name.startswith("events.out.tfevents") else name
-        assert in_code(shown) in TEXT, f"{name} is not in the README"
-
-
-def test_the_readme_explains_the_logged_numbers(run_folder: Path) -> None:
-    lines = (run_folder / "metrics.jsonl").read_text().splitlines()
-    names = {name for line in lines for name in json.loads(line)}
-    assert "net_greedy" in names
-    assert not [name for name in sorted(names) if in_code(name) not in TEXT]
-
-
-def test_the_notebook_finds_the_repository_from_its_root() -> None:
-    notebook = read_notebook()
-    training = next(i for i, cell in enumerate(notebook.cells) if "train.main" in cell.source)
-    notebook.cells = notebook.cells[:training]
-    run_notebook(notebook, ROOT)
-    assert any(cell.get("outputs") for cell in notebook.cells)
-
-
-def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = read_notebook()
-    nbformat.validate(notebook)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            assert not cell.outputs
-            assert cell.execution_count is None
 
 
 def main() -> None:

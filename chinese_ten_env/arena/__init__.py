@@ -6,18 +6,30 @@ from chinese_ten_env.arena.lineup import seatings
 from chinese_ten_env.arena.ratings import Rating, rate
 from chinese_ten_env.arena.report import write_report
 from chinese_ten_env.arena.result import Result, Standing
+from chinese_ten_env.arena.statistics import (
+    Comparison,
+    Moments,
+    compare,
+    deals_needed,
+    rank_ranges,
+)
 from chinese_ten_env.arena.tournament import CrossPlay, LineupScore, cross_play, load
 
 __all__ = [
+    "Comparison",
     "CrossPlay",
     "Leaderboard",
     "LineupScore",
+    "Moments",
     "Rating",
     "Result",
     "Standing",
+    "compare",
     "cross_play",
+    "deals_needed",
     "load",
     "play",
+    "rank_ranges",
     "rate",
     "seatings",
     "write_report",
