@@ -8,8 +8,14 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RAY_INSTALLED := .venv-ray/.installed
 
+# What the package exports, and what is imported by its own name.
+DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
+	adapters.sb3 adapters.torch)
+# pdoc evaluates the annotations of a NamedTuple where their names are not known.
+NAMED_TUPLES := ignore:Error parsing type annotation ForwardRef
+
 .DEFAULT_GOAL := help
-.PHONY: help train test test-ray lint format bench clean
+.PHONY: help train test test-ray lint format docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -31,6 +37,9 @@ lint: $(INSTALLED)  ## check style and types, change nothing
 format: $(INSTALLED)  ## fix what can be fixed and format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: $(INSTALLED)  ## write the API reference to build/docs; a warning is an error
+	$(BIN)/python -W error -W "$(NAMED_TUPLES)" -m pdoc -o build/docs $(DOCUMENTED)
 
 bench: $(INSTALLED)  ## measure decisions a second (ARGS="--json")
 	$(BIN)/chinese-ten bench $(ARGS)

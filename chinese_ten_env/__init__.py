@@ -1,4 +1,19 @@
-"""Chinese Ten (撿紅點) as an environment for reinforcement learning."""
+"""Chinese Ten (撿紅點) as an environment for reinforcement learning.
+
+One game for people is a `Game`; its rules come from `make_rules`, and `VARIANTS` lists the
+variants. Environments are made by their libraries: `chinese_ten_env.chinese_ten_v0` is the PettingZoo AEC
+environment, ``gymnasium.make("ChineseTen-v0")`` is `chinese_ten_env.gym_env.ChineseTenEnv`, one
+learner against policies, and ``gymnasium.make_vec`` is
+`chinese_ten_env.vector_env.ChineseTenVectorEnv`, thousands of games at once.
+
+Research code may use the batches below all of these: `new_games` deals an array of records, `GAME`
+is their dtype, `play` plays a card in each, `observe`, `action_masks`, `points` and `nets` read
+them, `views` removes what the player on turn cannot know, and `determinize` fills it in again.
+
+What plays is a `Policy`: `make_policy` knows them by name, `chinese_ten_env.policies` holds them.
+`arena` lets them play each other and says how sure the outcome is. `solver` knows what every card
+was worth. Everything else is in the README.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +53,7 @@ from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 if TYPE_CHECKING:
     from chinese_ten_env import ntuple, solver
-    from chinese_ten_env.policies import pretrained
+    from chinese_ten_env.policies import pretrained as pretrained
 
 __version__ = "0.1.0"
 
@@ -75,7 +90,6 @@ __all__ = [
     "pack",
     "play",
     "points",
-    "pretrained",
     "solver",
     "take",
     "unpack",

@@ -11,6 +11,8 @@ import dataclasses
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -342,7 +344,7 @@ def commands() -> str:
 def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"^make ([a-z-]+)", commands(), flags=re.MULTILINE))
-    assert named >= {"train", "test", "test-ray", "bench"}
+    assert named >= {"train", "test", "test-ray", "docs", "bench"}
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
 
 
@@ -395,6 +397,27 @@ def test_the_checks_with_ray_are_those_of_ci() -> None:
     assert f".venv-ray/bin/{install}" in commands()
     assert "step python -m pytest tests/ray -n 2" in script
     assert "python -m pytest tests/ray -n 2" in makefile
+
+
+def test_the_reference_is_made_without_a_warning(tmp_path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    variables = dict(re.findall(r"^(\w+) := ((?:.*\\\n)*.*)$", makefile, flags=re.MULTILINE))
+    prefixed = re.sub(
+        r"\$\(addprefix ([\w.]+),([^)]*)\)",
+        lambda match: " ".join(match[1] + name for name in match[2].replace("\\", " ").split()),
+        variables["DOCUMENTED"],
+    )
+    command = [sys.executable, "-W", "error", "-W", variables["NAMED_TUPLES"], "-m", "pdoc"]
+    ended = subprocess.run(
+        [*command, "-o", str(tmp_path), *prefixed.split()],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    for name in prefixed.split():
+        assert tmp_path.joinpath(*name.split(".")).with_suffix(".html").exists(), name
 
 
 def headings() -> set[str]:
