@@ -1,9 +1,9 @@
 """Chinese Ten (撿紅點) as an environment for reinforcement learning.
 
 One game for people is a `Game`; its rules come from `make_rules`, and `VARIANTS` lists the
-variants. Environments are made by their libraries: `chinese_ten_env.chinese_ten_v0` is the PettingZoo AEC
-environment, ``gymnasium.make("ChineseTen-v0")`` is `chinese_ten_env.gym_env.ChineseTenEnv`, one
-learner against policies, and ``gymnasium.make_vec`` is
+variants. Environments are made by their libraries: `chinese_ten_env.chinese_ten_v0` is the
+PettingZoo AEC environment, ``gymnasium.make("ChineseTen-v0")`` is
+`chinese_ten_env.gym_env.ChineseTenEnv`, one learner against policies, and ``gymnasium.make_vec`` is
 `chinese_ten_env.vector_env.ChineseTenVectorEnv`, thousands of games at once.
 
 Research code may use the batches below all of these: `new_games` deals an array of records, `GAME`
