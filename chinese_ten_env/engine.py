@@ -169,33 +169,39 @@ def seat_before(seat: int, players: int) -> int:
     return seat - 1 if seat > 0 else players - 1
 
 
-@kernel
-def deal(game: Any) -> None:
-    """Deal the cards of `deck` round from the leader; `dealer` is set, the rest starts afresh."""
+@inlined_kernel
+def deal_out(game: Any, hand_cards: int, layout_cards: int) -> None:
+    """Deal the last cards of `deck`; `dealer` is set, the rest starts afresh.
+
+    `hand_cards` to all hands together, round from the leader, and as many are the stock.
+    """
     players, deck = game.num_players, game.deck
     leader = game.dealer if game.dealer_leads else seat_after(game.dealer, players)
     for seat in range(MAX_PLAYERS):
         game.hands[seat] = game.captured[seat] = game.played[seat] = EMPTY
         game.hand_sizes[seat] = 0
-    size, seat = HAND_CARDS // players, leader
-    for place in range(players):
+    stock = NUM_CARDS - hand_cards
+    table = stock - layout_cards
+    size, seat = hand_cards // players, leader
+    for place in range(table - hand_cards, table - hand_cards + players):
         hand = EMPTY
-        for position in range(place, HAND_CARDS, players):
+        for position in range(place, table, players):
             hand |= ONE << U64(deck[position])
         game.hands[seat] = hand
         game.hand_sizes[seat] = size
         seat = seat_after(seat, players)
     layout = EMPTY
-    for position in range(_LAYOUT, _STOCK):
+    for position in range(table, stock):
         layout |= ONE << U64(deck[position])
-    first = deck[_LAYOUT]
-    if layout == _TRIPLES[first] | (ONE << U64(first)):
-        game.captured[game.dealer] = layout
-        layout = EMPTY
+    if layout_cards == LAYOUT_CARDS:
+        first = deck[table]
+        if layout == _TRIPLES[first] | (ONE << U64(first)):
+            game.captured[game.dealer] = layout
+            layout = EMPTY
     game.table = layout
     game.pending = EMPTY
     game.direction = 1
-    game.turn = 0
+    game.turn = HAND_CARDS - hand_cards
     game.last_played = game.last_flipped = NO_CARD
     game.levier = game.peeker = NOBODY
     if game.peek == _PEEK_DEALER:
@@ -203,6 +209,24 @@ def deal(game: Any) -> None:
     elif game.peek == _PEEK_LAST:
         game.peeker = seat_before(leader, players)
     ask_for_play(game, leader)
+
+
+@kernel
+def deal(game: Any) -> None:
+    """Deal the cards of `deck` round from the leader; `dealer` is set, the rest starts afresh."""
+    deal_out(game, HAND_CARDS, LAYOUT_CARDS)
+
+
+@kernel
+def deal_late(games: Any, hand_cards: int, layout_cards: int, aside: np.uint64) -> None:
+    """Deal ``games[0]`` from a smaller deck, the last cards of `deck`: it begins in a late turn.
+
+    The cards `aside` take no part. They lie on the pile of a seat that is absent, so that nobody
+    takes them for unseen ones; with four players there is none, and nothing may be aside. The stock
+    need not be known yet (see `play_before_flip`).
+    """
+    deal_out(games[0], hand_cards, layout_cards)
+    games[0].captured[MAX_PLAYERS - 1] |= aside
 
 
 @kernel
@@ -283,26 +307,36 @@ def play_card(game: Any, card: int) -> None:
 
     A turn is a hand card, a stock card and its end; it goes on from where a choice interrupted it.
     """
-    bit = ONE << U64(card)
     phase = game.phase
-    if phase == PLAY:
+    if not settle_action(game, card):
+        return
+    if phase != TAKE_WITH_STOCK and not flip(game, game.deck[_STOCK + game.turn]):
+        return
+    end_turn(game)
+
+
+@inlined_kernel
+def settle_action(game: Any, card: int) -> bool:
+    """Apply an action and nothing that follows. False if its player must first choose a target."""
+    bit = ONE << U64(card)
+    if game.phase == PLAY:
         player = game.player
         game.hands[player] ^= bit
         game.hand_sizes[player] -= 1
         game.played[player] |= bit
         game.last_played = card
-        if not place(game, card, TAKE_WITH_HAND):
-            return
-    else:
-        pending = game.pending
-        game.pending = EMPTY
-        resolve(game, pending, bit)
-    if phase != TAKE_WITH_STOCK:
-        flipped = game.deck[_STOCK + game.turn]
-        game.last_flipped = flipped
-        if not place(game, flipped, TAKE_WITH_STOCK):
-            return
-    end_turn(game)
+        return place(game, card, TAKE_WITH_HAND)
+    pending = game.pending
+    game.pending = EMPTY
+    resolve(game, pending, bit)
+    return True
+
+
+@inlined_kernel
+def flip(game: Any, card: int) -> bool:
+    """Turn up the next stock card. False if the player must first choose a target."""
+    game.last_flipped = card
+    return place(game, card, TAKE_WITH_STOCK)
 
 
 @inlined_kernel
@@ -321,6 +355,36 @@ def end_turn(game: Any) -> None:
         if game.hand_sizes[player] > 0:
             break
     ask_for_play(game, player)
+
+
+# --- playing with a stock that is not known yet ---------------------------------------------
+# For those who draw a stock card only when it is flipped: an action and its flip are two calls.
+
+
+@kernel
+def play_before_flip(games: Any, card: int) -> bool:
+    """Apply an action to ``games[0]`` as `play_card` does, up to the flip; tell whether it is due.
+
+    If so, nobody has a legal action until `flip_next` tells the card.
+    """
+    game = games[0]
+    phase = game.phase
+    if not settle_action(game, card):
+        return False
+    if phase == TAKE_WITH_STOCK:
+        end_turn(game)
+        return False
+    game.legal = EMPTY
+    return True
+
+
+@kernel
+def flip_next(games: Any, card: int) -> None:
+    """Flip a card that is due in ``games[0]``: it becomes the next of the stock."""
+    game = games[0]
+    game.deck[_STOCK + game.turn] = card
+    if flip(game, card):
+        end_turn(game)
 
 
 # --- settling -------------------------------------------------------------------------------
