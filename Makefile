@@ -10,7 +10,7 @@ RAY_INSTALLED := .venv-ray/.installed
 
 # What the package exports, and what is imported by its own name.
 DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
-	adapters.sb3 adapters.torch)
+	adapters.openspiel adapters.openspiel_mini adapters.sb3 adapters.torch)
 # pdoc evaluates the annotations of a NamedTuple where their names are not known.
 NAMED_TUPLES := ignore:Error parsing type annotation ForwardRef
 
