@@ -53,7 +53,7 @@ from chinese_ten_env.rules import VARIANTS, Rules, make_rules
 
 if TYPE_CHECKING:
     from chinese_ten_env import ntuple, solver
-    from chinese_ten_env.policies import pretrained as pretrained
+    from chinese_ten_env.policies import pretrained
 
 __version__ = "0.1.0"
 
@@ -90,6 +90,7 @@ __all__ = [
     "pack",
     "play",
     "points",
+    "pretrained",
     "solver",
     "take",
     "unpack",

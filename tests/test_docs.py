@@ -11,6 +11,7 @@ import dataclasses
 import doctest
 import importlib
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -407,7 +408,7 @@ def test_the_reference_is_made_without_a_warning(tmp_path: Path) -> None:
         lambda match: " ".join(match[1] + name for name in match[2].replace("\\", " ").split()),
         variables["DOCUMENTED"],
     )
-    command = [sys.executable, "-W", "error", "-W", variables["NAMED_TUPLES"], "-m", "pdoc"]
+    command = [sys.executable, *shlex.split(variables["WARNINGS"]), "-m", "pdoc"]
     ended = subprocess.run(
         [*command, "-o", str(tmp_path), *prefixed.split()],
         capture_output=True,
