@@ -238,7 +238,8 @@ def test_a_single_environment_learns_and_is_measured(tmp_path: Path) -> None:
 def test_spawned_workers_learn_and_are_measured(make: Any, tmp_path: Path) -> None:
     workers = SubprocVecEnv([make, make], start_method="spawn")
     try:
-        train_and_measure(workers, VecMonitor(ChineseTenVecEnv(4, opponents="random")), tmp_path)
+        measured = ChineseTenVecEnv(4, opponents="random", reward_scale=0.05)
+        train_and_measure(workers, VecMonitor(measured), tmp_path)
         assert sum(workers.get_attr("decisions")) >= 1024
         assert workers.get_attr("illegal") == [0, 0]
     finally:
