@@ -7,6 +7,8 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 RAY_INSTALLED := .venv-ray/.installed
+LIBRARIES_INSTALLED := .venv-libraries/.installed
+AGILERL_INSTALLED := .venv-agilerl/.installed
 
 # What the package exports, and what is imported by its own name.
 DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
@@ -16,10 +18,10 @@ DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_en
 WARNINGS := -W error -W "ignore:Error parsing type annotation ForwardRef" -W "ignore:Found 'pretrained'"
 
 .DEFAULT_GOAL := help
-.PHONY: help train test test-ray lint format docs bench clean
+.PHONY: help train test test-ray test-libraries test-agilerl lint format docs bench clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --num-players 4")
 	$(BIN)/python train.py fit $(ARGS)
@@ -29,6 +31,12 @@ test: $(INSTALLED)  ## run the tests on all cores
 
 test-ray: $(RAY_INSTALLED)  ## run the tests that need Ray, in an environment of their own
 	.venv-ray/bin/python -m pytest tests/ray -n 2 $(ARGS)
+
+test-libraries: $(LIBRARIES_INSTALLED)  ## run the tests with TorchRL, Tianshou and SuperSuit
+	.venv-libraries/bin/python -m pytest tests/libraries -n 2 $(ARGS)
+
+test-agilerl: $(AGILERL_INSTALLED)  ## run the tests with AgileRL
+	.venv-agilerl/bin/python -m pytest tests/agilerl -n 2 $(ARGS)
 
 lint: $(INSTALLED)  ## check style and types, change nothing
 	$(BIN)/ruff check
@@ -46,7 +54,7 @@ bench: $(INSTALLED)  ## measure decisions a second (ARGS="--json")
 	$(BIN)/chinese-ten bench $(ARGS)
 
 clean:  ## remove the virtual environments, builds and caches; training runs stay
-	rm -rf .venv .venv-ray build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-agilerl .venv-libraries .venv-ray build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are written last: an installation that broke off is taken up again by the next make.
@@ -61,6 +69,20 @@ $(RAY_INSTALLED): pyproject.toml constraints-ray.txt
 	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/pip install -c constraints-ray.txt -e '.[train,arena,pretrained,ray,rllib,test]'
+	@touch $@
+
+# Tianshou and TorchRL take older versions of some packages than constraints.txt holds.
+$(LIBRARIES_INSTALLED): pyproject.toml constraints-libraries.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-libraries
+	.venv-libraries/bin/pip install -c constraints-libraries.txt -e '.[libraries,test]'
+	@touch $@
+
+# AgileRL takes an older PettingZoo and another tensordict than TorchRL.
+$(AGILERL_INSTALLED): pyproject.toml constraints-agilerl.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-agilerl
+	.venv-agilerl/bin/pip install -c constraints-agilerl.txt -e '.[agilerl,test]'
 	@touch $@
 
 define CHECK_PYTHON

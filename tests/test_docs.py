@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -251,7 +252,148 @@ def columns(meanings: dict[str, str]) -> Table:
     return Table(("column", "meaning"), [(in_code(name), text) for name, text in meanings.items()])
 
 
+class Library(NamedTuple):
+    """A library that the tests use as its users do."""
+
+    name: str
+    package: str
+    """As it is installed."""
+    module: str
+    """As it is imported."""
+    constraints: str
+    """The file with the version."""
+    command: str
+    tested: str
+    files: tuple[str, ...]
+
+
+LIBRARIES = (
+    Library(
+        "PettingZoo",
+        "pettingzoo",
+        "pettingzoo",
+        "constraints.txt",
+        "make test",
+        "`env`, `raw_env`, `make`; its `api_test` and `seed_test`",
+        ("tests/test_aec.py",),
+    ),
+    Library(
+        "Gymnasium",
+        "gymnasium",
+        "gymnasium",
+        "constraints.txt",
+        "make test",
+        "`make`, `check_env`; `make_vec` native, sync and async, with the same episodes; wrappers",
+        ("tests/test_gym_env.py", "tests/test_vector_env.py", "tests/test_vectorization_modes.py"),
+    ),
+    Library(
+        "Stable-Baselines3",
+        "stable-baselines3",
+        "stable_baselines3",
+        "constraints.txt",
+        "make test",
+        "`check_env`; the native `VecEnv`; `SubprocVecEnv` with spawn, also in `Monitor`",
+        ("tests/test_gym_env.py", "tests/test_sb3.py"),
+    ),
+    Library(
+        "sb3-contrib",
+        "sb3-contrib",
+        "sb3_contrib",
+        "constraints.txt",
+        "make test",
+        "MaskablePPO learns in all of these, 200,000 steps in one; `MaskableEvalCallback`",
+        ("tests/test_sb3.py",),
+    ),
+    Library(
+        "CleanRL, a script in its manner",
+        "torch",
+        "torch",
+        "constraints.txt",
+        "make test",
+        "PPO with masks in one file, `tests/cleanrl_ppo.py`, learns on `make_vec`",
+        ("tests/test_cleanrl.py",),
+    ),
+    Library(
+        "RLlib",
+        "ray",
+        "ray",
+        "constraints-ray.txt",
+        "make test-ray",
+        "`ChineseTenMultiAgentEnv` and `MaskingModule`; PPO learns, alone and on a cluster",
+        ("tests/ray/test_rllib_env.py", "tests/ray/test_rllib_agent.py"),
+    ),
+    Library(
+        "OpenSpiel",
+        "open-spiel",
+        "pyspiel",
+        "constraints.txt",
+        "make test",
+        "the game `python_chinese_ten`; its algorithms and exact exploitability on small decks",
+        ("tests/test_openspiel.py",),
+    ),
+    Library(
+        "TorchRL",
+        "torchrl",
+        "torchrl",
+        "constraints-libraries.txt",
+        "make test-libraries",
+        "`PettingZooWrapper` with masks: `check_env_specs`, rollouts, PPO with a `Collector`",
+        ("tests/libraries/test_torchrl.py",),
+    ),
+    Library(
+        "Tianshou",
+        "tianshou",
+        "tianshou",
+        "constraints-libraries.txt",
+        "make test-libraries",
+        "`PettingZooEnv` in a `DummyVectorEnv`: random agents, DQN with its trainer",
+        ("tests/libraries/test_tianshou.py",),
+    ),
+    Library(
+        "SuperSuit",
+        "supersuit",
+        "supersuit",
+        "constraints-libraries.txt",
+        "make test-libraries",
+        "wrappers of both environments; which fit, and what the others say",
+        ("tests/libraries/test_supersuit.py",),
+    ),
+    Library(
+        "AgileRL",
+        "agilerl",
+        "agilerl",
+        "constraints-agilerl.txt",
+        "make test-agilerl",
+        "its trainers with PPO and DQN on the native vector environment",
+        ("tests/agilerl/test_agilerl.py",),
+    ),
+)
+
+
+def version_of(library: Library) -> str:
+    """Return the version that the tests run with."""
+    lines = (ROOT / library.constraints).read_text(encoding="utf-8")
+    (version,) = re.findall(rf"^{library.package}==(\S+)$", lines, flags=re.MULTILINE)
+    return str(version)
+
+
+def libraries() -> Table:
+    """The libraries, their versions and what is tested."""
+    rows: list[tuple[str, ...]] = [
+        (
+            library.name,
+            f"PyTorch {version_of(library)}" if library.package == "torch" else version_of(library),
+            library.tested,
+            words(library.files),
+            in_code(library.command),
+        )
+        for library in LIBRARIES
+    ]
+    return Table(("library", "version", "what is tested", "tests", "command"), rows)
+
+
 TABLES: dict[str, Callable[[], Table]] = {
+    "libraries": libraries,
     "variants": variants,
     "switches": switches,
     "features": features,
@@ -346,6 +488,7 @@ def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"^make ([a-z-]+)", commands(), flags=re.MULTILINE))
     assert named >= {"train", "test", "test-ray", "docs", "bench"}
+    assert named >= {"test-libraries", "test-agilerl"}
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
 
 
@@ -421,6 +564,45 @@ def test_the_reference_is_made_without_a_warning(tmp_path: Path) -> None:
         assert tmp_path.joinpath(*name.split(".")).with_suffix(".html").exists(), name
 
 
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
+def test_a_library_of_the_table_is_used_by_its_tests(library: Library) -> None:
+    for name in library.files:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert re.search(r"^def test_", text, flags=re.MULTILINE), name
+    files = [ROOT / name for name in library.files]
+    files += [ROOT / name for name in spans_of(library.tested) if name.endswith(".py")]
+    used = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert re.search(rf"^\s*(import|from) {library.module}\b", used, flags=re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{library.command.removeprefix('make ')}: ", makefile, flags=re.MULTILINE)
+
+
+def spans_of(text: str) -> list[str]:
+    """Return what is written as code in a text."""
+    return re.findall(r"`([^`]+)`", text)
+
+
+@pytest.mark.parametrize("extra", ["libraries", "agilerl"])
+def test_the_checks_with_other_libraries_are_those_of_ci(extra: str) -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "for library in libraries agilerl; do" in script
+    for line in (
+        'pip install -c "constraints-$library.txt" -e ".[$library,test]"',
+        'python -m pytest "tests/$library" -n 2',
+    ):
+        assert f"step {line}" in script
+        by_hand = line.replace("$library", extra).replace('"', "").replace(".[", "'.[")
+        assert by_hand.replace(",test]", ",test]'") in makefile
+    assert (ROOT / f"constraints-{extra}.txt").exists()
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    named = {re.split(r"[<>=]", need)[0] for need in extras[extra]} - {"peft"}  # AgileRL's own need
+    assert named == {
+        library.package for library in LIBRARIES if library.command == f"make test-{extra}"
+    }
+
+
 def headings() -> set[str]:
     """Return the anchors of all headings."""
     titles = re.findall(r"^#+ (.*)$", TEXT, flags=re.MULTILINE)
@@ -438,7 +620,9 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_paths_exist() -> None:
-    tops = {path.name for path in ROOT.iterdir()} - {".venv", ".venv-ray"}
+    tops = {path.name for path in ROOT.iterdir()} - {
+        *(".venv", ".venv-agilerl", ".venv-libraries", ".venv-ray")
+    }
     paths = [span for span in spans() if span.split("/")[0] in tops and " " not in span]
     assert len(paths) > 15
     for path in paths:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import SubprocVecEnv, VecMonitor
+from torch.distributions import Distribution
 
 import chinese_ten_env as ct
+from chinese_ten_env import Feature
 from chinese_ten_env.adapters.sb3 import ChineseTenVecEnv
+from tests.spies import WatchedEnv
 
 TABLES = [("mainland", 2), ("taiwan", 4), ("g4a", 3)]
 
@@ -168,3 +178,127 @@ def test_maskable_ppo_learns_without_an_illegal_action(variant: str, num_players
     assert len(taken) == 4096
     assert all(taken)
     assert len(model.ep_info_buffer or ()) > 10
+
+
+# --- training and measuring in every form ---------------------------------------------------
+
+
+@pytest.fixture
+def careful_torch() -> Iterator[None]:
+    """Let Torch check every distribution, and use one thread: the tests share the cores."""
+    threads, checked = torch.get_num_threads(), Distribution._validate_args
+    torch.set_num_threads(1)
+    Distribution.set_default_validate_args(True)
+    yield
+    Distribution.set_default_validate_args(checked)
+    torch.set_num_threads(threads)
+
+
+def make_single() -> Any:
+    """Return an environment that counts; workers make one too, so it has no arguments."""
+    return WatchedEnv(gymnasium.make("ChineseTen-v0", opponents="random", reward_scale=0.05))
+
+
+def make_monitored() -> Any:
+    """Return the same inside Stable-Baselines3's `Monitor`."""
+    return Monitor(make_single())
+
+
+def train_and_measure(env: Any, measured: Any, folder: Path) -> MaskablePPO:
+    """Let MaskablePPO learn with evaluations on the way and one at the end; return the model."""
+    callback = MaskableEvalCallback(
+        measured, n_eval_episodes=10, eval_freq=256, log_path=str(folder), verbose=0
+    )
+    model = MaskablePPO("MlpPolicy", env, n_steps=128, batch_size=64, n_epochs=2, seed=2)
+    model.learn(1024, callback=callback)
+    with np.load(folder / "evaluations.npz") as kept:
+        assert kept["results"].shape == (len(kept["timesteps"]), 10)
+        assert len(kept["results"]) >= 2
+    played: Any = evaluate_policy(model, measured, 20, return_episode_rewards=True)
+    returns, lengths = played
+    assert len(returns) == 20
+    assert min(lengths) >= 12  # as many as there are cards in a hand: no game broke off
+    assert min(returns) > -0.05 * ct.make_rules("mainland").total  # the penalty
+    return model
+
+
+@pytest.mark.usefixtures("careful_torch")
+def test_a_single_environment_learns_and_is_measured(tmp_path: Path) -> None:
+    env, measured = make_single(), make_monitored()
+    train_and_measure(env, measured, tmp_path)
+    assert env.decisions >= 1024
+    assert measured.env.games >= 40
+    assert env.illegal == measured.env.illegal == 0
+
+
+@pytest.mark.parametrize("make", [make_single, make_monitored], ids=["plain", "monitor"])
+@pytest.mark.usefixtures("careful_torch")
+# It is measured in one process, which costs less than two more workers.
+@pytest.mark.filterwarnings("ignore:Training and eval env are not of the same type:UserWarning")
+def test_spawned_workers_learn_and_are_measured(make: Any, tmp_path: Path) -> None:
+    workers = SubprocVecEnv([make, make], start_method="spawn")
+    try:
+        measured = ChineseTenVecEnv(4, opponents="random", reward_scale=0.05)
+        train_and_measure(workers, VecMonitor(measured), tmp_path)
+        assert sum(workers.get_attr("decisions")) >= 1024
+        assert workers.get_attr("illegal") == [0, 0]
+    finally:
+        workers.close()
+
+
+class Watch(BaseCallback):
+    """Judges each action by the mask before it, and each mask by the game that it is for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions = 0
+        self.illegal = 0
+        self.resets = 0
+        self._before: Any = None
+
+    def _on_training_start(self) -> None:
+        self._before = np.array(get_action_masks(self.training_env))
+
+    def _on_step(self) -> bool:
+        actions, masks = self.locals["actions"], self.locals["action_masks"]
+        np.testing.assert_array_equal(masks, self._before)
+        self.decisions += len(actions)
+        self.illegal += int((~self._before[np.arange(len(actions)), actions]).sum())
+        self._before = np.array(get_action_masks(self.training_env))
+        seen = self.locals["new_obs"]
+        assert self._before.any(axis=1).all()
+        ended = np.flatnonzero(self.locals["dones"])
+        self.resets += len(ended)
+        # A new game asks for a card of a full hand: the mask is that hand, and not the old one's.
+        np.testing.assert_array_equal(self._before[ended], seen[ended, Feature.HAND])
+        assert (self._before[ended].sum(axis=1) == HAND_SIZE).all()
+        return True
+
+
+HAND_SIZE = 12
+
+
+@pytest.mark.usefixtures("careful_torch")
+def test_a_long_run_stays_legal_and_learns() -> None:
+    vec = ChineseTenVecEnv(128, opponents="random", reward="captures", reward_scale=0.05)
+    model = MaskablePPO(
+        "MlpPolicy",
+        vec,
+        learning_rate=1e-3,
+        n_steps=48,
+        batch_size=1024,
+        n_epochs=3,
+        gamma=1.0,
+        ent_coef=0.003,
+        policy_kwargs={"net_arch": [64]},
+        seed=0,
+    )
+    start: Any = evaluate_policy(model, VecMonitor(vec), 500)
+    watch = Watch()
+    model.learn(200_000, callback=watch)
+    assert watch.decisions >= 200_000
+    assert watch.resets > 10_000
+    assert watch.illegal == 0
+    assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
+    end: Any = evaluate_policy(model, VecMonitor(vec), 500)
+    assert end[0] > start[0] + 0.2  # 4 points a deal
