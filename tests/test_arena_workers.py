@@ -127,7 +127,7 @@ def test_a_call_that_lets_nothing_else_run_ends_with_its_process() -> None:
     who = field("greedy", hangs, "random", limit=0.5)
     began = time.monotonic()
     done = by_job(list(in_processes(who, [JOBS[0], JOBS[1]], 2)))
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300  # the call would take 600
     error = done[JOBS[0]].error
     assert error is not None
     assert error.policy == "hangs"
