@@ -47,7 +47,8 @@ def run_notebook(notebook: Any, folder: Path) -> None:
 def test_it_runs(path: Path) -> None:
     notebook = read_notebook(path)
     run_notebook(notebook, path.parent)
-    assert sum(bool(cell.get("outputs")) for cell in notebook.cells) >= 4
+    # Pictures are no outputs where Matplotlib draws for no screen.
+    assert sum(bool(cell.get("outputs")) for cell in notebook.cells) >= 2
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_it_uses_public_names_only(path: Path) -> None:
         if cell.cell_type == "code":
             nodes = ast.walk(ast.parse(cell.source))
             names = [node.attr for node in nodes if isinstance(node, ast.Attribute)]
-            assert not [name for name in names if name.startswith("_")]
+            assert not [name for name in names if re.match("_(?!_)", name)]
             for name in re.findall(r"\bct\.(\w+)", cell.source):
                 assert name in ct.__all__, name
 
