@@ -11,7 +11,7 @@ import platform
 import socket
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from chinese_ten_env.arena.lineup import Lineup
@@ -140,14 +140,7 @@ def _begin(reference: Any) -> Callable[[int], Lineup]:
     """Return what returns the lineups of a field."""
     field = _checked_field(reference)
     # Only to end a process that hangs: from other machines nobody could read what it notes.
-    trace = Trace(None, field.limit)
-
-    def lineup(number: int) -> Lineup:
-        made = field.lineup(number)
-        made.trace = trace
-        return made
-
-    return cache(lineup)
+    return cache(partial(field.lineup, trace=Trace(None, field.limit)))
 
 
 def _checked_field(reference: Any) -> Field:

@@ -70,8 +70,8 @@ class Lineup:
     ``Game(rules, seed=first_deck + i)``. The deals are played in parts, and what comes out of a
     part depends on nothing but the arguments here and where it begins and ends; so parts may be
     played in any order and place. `limit` is how many seconds a policy may take for an answer, to
-    however many views it is asked for at once. A `trace` that is set later notes what is asked.
-    ValueError says what is wrong with the arguments.
+    however many views it is asked for at once. What is asked is noted in the `trace`, if there is
+    one. ValueError says what is wrong with the arguments.
     """
 
     def __init__(
@@ -81,13 +81,14 @@ class Lineup:
         seed: int,
         names: Sequence[str] | None = None,
         limit: float | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.names = policy_labels(policies, names, rules.num_players)
         self.policies: list[Policy] = [make_policy(policy) for policy in policies]
         self.rules, self.seed = rules, int(seed)
         self.seats = seatings(len(policies), rules.num_players)
         self.clock = Clock(limit)
-        self.trace: Trace | None = None
+        self.trace = trace
         self._has_answered = [False] * len(self.policies)
         self.first_deck = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
 
@@ -206,9 +207,8 @@ class Lineup:
             view = _views(games, asked[place : place + 1])
             try:
                 self._call(index, decision, view, np.random.default_rng(0))
-            except Exception:
-                # Only which game it is was asked; the failure itself is reported by the caller.
-                return place
+            except Exception:  # a policy may raise anything; that it does is the answer sought,
+                return place  # and the failure itself is the cause of what the caller raises
         return None
 
     def _place(

@@ -14,7 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from chinese_ten_env.arena.lineup import Lineup, too_late
+from chinese_ten_env.arena.lineup import too_late
 from chinese_ten_env.arena.trace import Trace, last_question
 from chinese_ten_env.arena.workers import TRIES, Died, Done, Field, Job, died_error, do_job
 
@@ -184,14 +184,7 @@ def _serve(pipe: Connection[Any, Any], packed: bytes, traces: str) -> None:
 def _lineups(packed: bytes, path: Path) -> Any:
     """Return what returns the lineup of a number."""
     field: Field = pickle.loads(packed)
-    trace = Trace(path, field.limit)
-
-    def lineup(number: int) -> Lineup:
-        made = field.lineup(number)
-        made.trace = trace
-        return made
-
-    return cache(lineup)
+    return cache(partial(field.lineup, trace=Trace(path, field.limit)))
 
 
 def _sendable(error: Exception) -> Exception:

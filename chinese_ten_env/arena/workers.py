@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from chinese_ten_env.arena.fingerprint import fingerprint
 from chinese_ten_env.arena.lineup import Lineup
+from chinese_ten_env.arena.trace import Trace
 from chinese_ten_env.policies import PolicyError
 from chinese_ten_env.rules import Rules
 
@@ -71,12 +72,15 @@ class Field:
     limit: float | None = None
     """Seconds that a policy may take for an answer."""
 
-    def lineup(self, number: int) -> Lineup:
-        """Return a lineup, ready to play; ValueError for a policy that there is not."""
+    def lineup(self, number: int, trace: Trace | None = None) -> Lineup:
+        """Return a lineup, ready to play; ValueError for a policy that there is not.
+
+        What it asks its policies is noted in the `trace`, if there is one.
+        """
         members = self.lineups[number]
         policies = [self.policies[member] for member in members]
         names = [self.names[member] for member in members]
-        return Lineup(policies, self.rules, self.seed, names, self.limit)
+        return Lineup(policies, self.rules, self.seed, names, self.limit, trace)
 
     def names_of(self, number: int) -> tuple[str, ...]:
         """Return the names of the policies of a lineup."""
