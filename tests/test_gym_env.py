@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 import pytest
-import stable_baselines3.common.env_checker as sb3_checker
-import torch
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import SubprocVecEnv
-from torch.distributions import Distribution
 
 import chinese_ten_env as ct
 from chinese_ten_env import Feature
@@ -121,14 +114,6 @@ def test_gymnasium_check_env_passes_although_it_acts_illegally(arguments: dict[s
         env = gymnasium.make("ChineseTen-v0", **arguments).unwrapped
         env.action_space.seed(seed)
         check_env(env, skip_render_check=seed > 0)
-
-
-@pytest.mark.parametrize("arguments", CHECKED, ids=check_id)
-def test_stable_baselines3_check_env_passes_too(arguments: dict[str, Any]) -> None:
-    for seed in range(50):
-        env = gymnasium.make("ChineseTen-v0", **arguments).unwrapped
-        env.action_space.seed(seed)
-        sb3_checker.check_env(env)
 
 
 @every_table
@@ -728,81 +713,3 @@ def test_copies_of_a_game_in_progress_play_on_alike(duplicate: Callable[[Env], E
         observation, reward, terminated, _, _ = env.step(action)
         assert (observation.tobytes(), reward, terminated) == shown
     assert shows(env, None, random.Random(1)) == shows(copied, None, random.Random(1))
-
-
-# --- training -------------------------------------------------------------------------------
-
-
-def monitored(**arguments: Any) -> Env:
-    """Return an environment inside Stable-Baselines3's `Monitor`."""
-    return Monitor(make(**arguments))
-
-
-@pytest.fixture
-def careful_torch() -> Iterator[None]:
-    """Let Torch check every distribution, and use one thread: the workers need the others."""
-    threads, checked = torch.get_num_threads(), Distribution._validate_args
-    torch.set_num_threads(1)
-    Distribution.set_default_validate_args(True)
-    yield
-    Distribution.set_default_validate_args(checked)
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def workers() -> Iterator[SubprocVecEnv]:
-    """Two environments in processes of their own, started by spawning."""
-    makers: list[Callable[[], Env]] = [
-        functools.partial(monitored, reward_scale=0.01, seat=seat, opponents="random")
-        for seat in (0, None)
-    ]
-    processes = SubprocVecEnv(makers, start_method="spawn")
-    yield processes
-    processes.close()
-
-
-@pytest.mark.usefixtures("careful_torch")
-def test_masks_reach_spawned_workers_and_maskable_ppo(workers: SubprocVecEnv) -> None:
-    play_in_workers(workers)
-    learn_in_workers(workers)
-
-
-def play_in_workers(workers: SubprocVecEnv) -> None:
-    """Play some games at random, with the masks that the workers give."""
-    workers.seed(1)
-    observations: Any = workers.reset()
-    rng = random.Random(19)
-    lengths, games = np.zeros(2), 0
-    for _ in range(150):
-        masks = np.stack(workers.env_method("action_masks"))
-        # The mask is that of the observation in hand, also after an automatic reset.
-        assert (masks <= observations[:, [Feature.HAND, Feature.TABLE]].any(axis=1)).all()
-        assert masks.any(axis=1).all()
-        actions = np.array([choose(mask, rng) for mask in masks])
-        observations, rewards, dones, infos = workers.step(actions)
-        lengths += 1
-        for index in np.flatnonzero(dones):
-            assert infos[index]["episode"]["l"] == lengths[index] >= 12
-            assert not infos[index]["TimeLimit.truncated"]
-            net = net_from(infos[index]["terminal_observation"], ct.make_rules())
-            assert infos[index]["episode"]["r"] == pytest.approx(net / 100, abs=1e-5)
-            assert rewards[index] == pytest.approx(net / 100, abs=1e-5)
-            lengths[index] = 0
-            games += 1
-    assert games >= 10
-
-
-def learn_in_workers(workers: SubprocVecEnv) -> None:
-    """Let MaskablePPO learn for a moment; it never acts illegally."""
-    model = MaskablePPO("MlpPolicy", workers, n_steps=64, batch_size=64, n_epochs=2, seed=1)
-    illegal = []
-
-    def record(local: dict[str, Any], _: dict[str, Any]) -> bool:
-        masks, actions = local["action_masks"], local["actions"]
-        illegal.append(int((masks[np.arange(2), actions] == 0).sum()))
-        assert (local["rewards"] > -2.1).all()  # the penalty is -2.1
-        return True
-
-    model.learn(256, callback=record)
-    assert len(illegal) == 128
-    assert sum(illegal) == 0

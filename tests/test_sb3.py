@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecMonitor
 from torch.distributions import Distribution
@@ -23,8 +25,12 @@ import chinese_ten_env as ct
 from chinese_ten_env import Feature
 from chinese_ten_env.adapters.sb3 import ChineseTenVecEnv
 from tests.spies import WatchedEnv
+from tests.test_gym_env import CHECKED, check_id, choose, net_from
 
 TABLES = [("mainland", 2), ("taiwan", 4), ("g4a", 3)]
+
+SCALE = 0.05
+"""Of the rewards that are learned from."""
 
 
 def first_legal(masks: Any) -> Any:
@@ -196,7 +202,7 @@ def careful_torch() -> Iterator[None]:
 
 def make_single() -> Any:
     """Return an environment that counts; workers make one too, so it has no arguments."""
-    return WatchedEnv(gymnasium.make("ChineseTen-v0", opponents="random", reward_scale=0.05))
+    return WatchedEnv(gymnasium.make("ChineseTen-v0", opponents="random", reward_scale=SCALE))
 
 
 def make_monitored() -> Any:
@@ -218,7 +224,7 @@ def train_and_measure(env: Any, measured: Any, folder: Path) -> MaskablePPO:
     returns, lengths = played
     assert len(returns) == 20
     assert min(lengths) >= 12  # as many as there are cards in a hand: no game broke off
-    assert min(returns) > -0.05 * ct.make_rules("mainland").total  # the penalty
+    assert min(returns) > -SCALE * ct.make_rules("mainland").total  # the penalty
     return model
 
 
@@ -231,6 +237,39 @@ def test_a_single_environment_learns_and_is_measured(tmp_path: Path) -> None:
     assert env.illegal == measured.env.illegal == 0
 
 
+@pytest.mark.parametrize("arguments", CHECKED, ids=check_id)
+def test_check_env_passes(arguments: dict[str, Any]) -> None:
+    for seed in range(50):
+        env = gymnasium.make("ChineseTen-v0", **arguments).unwrapped
+        env.action_space.seed(seed)
+        check_env(env)
+
+
+def play_in_workers(workers: SubprocVecEnv) -> None:
+    """Play some games at random, with the masks that two monitored workers give."""
+    workers.seed(1)
+    observations: Any = workers.reset()
+    rng = random.Random(19)
+    lengths, games = np.zeros(2), 0
+    for _ in range(150):
+        masks = np.stack(workers.env_method("action_masks"))
+        # The mask is that of the observation in hand, also after an automatic reset.
+        assert (masks <= observations[:, [Feature.HAND, Feature.TABLE]].any(axis=1)).all()
+        assert masks.any(axis=1).all()
+        actions = np.array([choose(mask, rng) for mask in masks])
+        observations, rewards, dones, infos = workers.step(actions)
+        lengths += 1
+        for index in np.flatnonzero(dones):
+            assert infos[index]["episode"]["l"] == lengths[index] >= 12
+            assert not infos[index]["TimeLimit.truncated"]
+            net = net_from(infos[index]["terminal_observation"], ct.make_rules())
+            assert infos[index]["episode"]["r"] == pytest.approx(net * SCALE, abs=1e-5)
+            assert rewards[index] == pytest.approx(net * SCALE, abs=1e-5)
+            lengths[index] = 0
+            games += 1
+    assert games >= 10
+
+
 @pytest.mark.parametrize("make", [make_single, make_monitored], ids=["plain", "monitor"])
 @pytest.mark.usefixtures("careful_torch")
 # It is measured in one process, which costs less than two more workers.
@@ -238,7 +277,9 @@ def test_a_single_environment_learns_and_is_measured(tmp_path: Path) -> None:
 def test_spawned_workers_learn_and_are_measured(make: Any, tmp_path: Path) -> None:
     workers = SubprocVecEnv([make, make], start_method="spawn")
     try:
-        measured = ChineseTenVecEnv(4, opponents="random", reward_scale=0.05)
+        if make is make_monitored:
+            play_in_workers(workers)
+        measured = ChineseTenVecEnv(4, opponents="random", reward_scale=SCALE)
         train_and_measure(workers, VecMonitor(measured), tmp_path)
         assert sum(workers.get_attr("decisions")) >= 1024
         assert workers.get_attr("illegal") == [0, 0]
@@ -280,7 +321,7 @@ HAND_SIZE = 12
 
 @pytest.mark.usefixtures("careful_torch")
 def test_a_long_run_stays_legal_and_learns() -> None:
-    vec = ChineseTenVecEnv(128, opponents="random", reward="captures", reward_scale=0.05)
+    vec = ChineseTenVecEnv(128, opponents="random", reward="captures", reward_scale=SCALE)
     model = MaskablePPO(
         "MlpPolicy",
         vec,
