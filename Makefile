@@ -9,6 +9,7 @@ INSTALLED := .venv/.installed
 RAY_INSTALLED := .venv-ray/.installed
 LIBRARIES_INSTALLED := .venv-libraries/.installed
 AGILERL_INSTALLED := .venv-agilerl/.installed
+OLDEST_INSTALLED := .venv-oldest/.installed
 
 # What the package exports, and what is imported by its own name.
 DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
@@ -18,7 +19,7 @@ DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_en
 WARNINGS := -W error -W "ignore:Error parsing type annotation ForwardRef" -W "ignore:Found 'pretrained'"
 
 .DEFAULT_GOAL := help
-.PHONY: help train test test-ray test-libraries test-agilerl lint format docs bench clean
+.PHONY: help train test test-oldest test-ray test-libraries test-agilerl lint format docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -28,6 +29,9 @@ train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --
 
 test: $(INSTALLED)  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-oldest: $(OLDEST_INSTALLED)  ## run the tests of the library alone with the oldest versions it takes
+	.venv-oldest/bin/python -m pytest -n auto @tests/core.txt $(ARGS)
 
 test-ray: $(RAY_INSTALLED)  ## run the tests that need Ray, in an environment of their own
 	.venv-ray/bin/python -m pytest tests/ray -n 2 $(ARGS)
@@ -54,7 +58,7 @@ bench: $(INSTALLED)  ## measure decisions a second (ARGS="--json")
 	$(BIN)/chinese-ten bench $(ARGS)
 
 clean:  ## remove the virtual environments, builds and caches; training runs stay
-	rm -rf .venv .venv-agilerl .venv-libraries .venv-ray build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-agilerl .venv-libraries .venv-oldest .venv-ray build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are written last: an installation that broke off is taken up again by the next make.
@@ -83,6 +87,13 @@ $(AGILERL_INSTALLED): pyproject.toml constraints-agilerl.txt
 	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-agilerl
 	.venv-agilerl/bin/pip install -c constraints-agilerl.txt -e '.[agilerl,test]'
+	@touch $@
+
+# For Python 3.11: the oldest versions have no builds for newer ones.
+$(OLDEST_INSTALLED): pyproject.toml constraints-oldest.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install -c constraints-oldest.txt -e '.[core]'
 	@touch $@
 
 define CHECK_PYTHON

@@ -200,7 +200,9 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Stop the threads."""
-        self._learner.close()
+        # Older versions of Gymnasium also close an environment whose settings were refused.
+        if hasattr(self, "_learner"):
+            self._learner.close()
 
     def _check_open(self) -> None:
         if self.closed:

@@ -125,6 +125,9 @@ def test_pettingzoo_seed_test_passes(door: Callable[..., Env], table: tuple[str,
 
 
 def test_pettingzoo_makes_it() -> None:
+    if not hasattr(pettingzoo, "make"):
+        assert pettingzoo.__version__ < "1.27"
+        return
     env: Env = pettingzoo.make("aec", "chinese_ten-v0", variant="taiwan")
     env.reset(seed=1)
     assert env.possible_agents == ["player_0", "player_1", "player_2", "player_3"]
@@ -374,7 +377,9 @@ def test_what_is_no_card_is_an_error_at_both_doors(action: Any) -> None:
     for door in (raw, env):
         door.reset(seed=6)
         before = seen_by_all(door)
-        with pytest.raises((ct.IllegalActionError, AssertionError)) as error:
+        # Older versions of Gymnasium ask NumPy whether a number is of the space.
+        expected = (ct.IllegalActionError, AssertionError, OverflowError)
+        with pytest.raises(expected) as error:
             door.step(action)
         assert door is env or error.type is ct.IllegalActionError
         assert seen_by_all(door) == before

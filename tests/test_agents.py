@@ -18,6 +18,7 @@ from scipy import stats
 import chinese_ten_env as ct
 import train
 from agents.common import Run, masked_choice, write_json, write_whole
+from tests.test_imports import AGENT_FILES, loaded
 from tests.training import RLLIB, STOPS, check_fit_and_play, check_stop_and_resume, fit
 
 AGENTS = [agent for agent in train.AGENTS if agent != RLLIB]
@@ -216,3 +217,7 @@ def test_masked_choices_are_legal_and_follow_the_odds() -> None:
     expected = size * odds / odds.sum()
     assert stats.chisquare(counts[legal], expected[legal]).pvalue > 1e-4
     assert set(masked_choice(rows, masks).tolist()) == {0}
+
+
+def test_agents_and_their_settings_do_without_ray() -> None:
+    assert "ray" not in loaded("train", *(f"agents.{path.stem}" for path in AGENT_FILES))

@@ -210,9 +210,9 @@ def test_json_is_one_flat_object_of_what_was_asked_for(
 
 
 def test_all_forms_of_the_vector_environment_run(capsys: pytest.CaptureFixture[str]) -> None:
-    data = json.loads(output(capsys, "bench", *SHORT, "--only", "vector", "sb3"))
+    data = json.loads(output(capsys, "bench", *SHORT, "--only", "vector"))
     for key in MEASURED:
-        if key.startswith(("vector", "sb3")) and key != "vector_limit_ratio_per_byte":
+        if key.startswith("vector") and key != "vector_limit_ratio_per_byte":
             assert data[key] > 0
 
 

@@ -37,6 +37,7 @@ from chinese_ten_env.rules import (
     SWITCHES,
     Rules,
 )
+from tests.benchmarks import peers
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -392,8 +393,21 @@ def libraries() -> Table:
     return Table(("library", "version", "what is tested", "tests", "command"), rows)
 
 
+def peers_table() -> Table:
+    """What was measured last beside other libraries."""
+    return Table(peers.HEAD, peers.table(peers.read()))
+
+
+def offers() -> Table:
+    """What this and other libraries said of themselves then."""
+    head, *rows = peers.feature_table(peers.read())
+    return Table(head, rows)
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "libraries": libraries,
+    "peers": peers_table,
+    "offers": offers,
     "variants": variants,
     "switches": switches,
     "features": features,
@@ -488,7 +502,7 @@ def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"^make ([a-z-]+)", commands(), flags=re.MULTILINE))
     assert named >= {"train", "test", "test-ray", "docs", "bench"}
-    assert named >= {"test-libraries", "test-agilerl"}
+    assert named >= {"test-libraries", "test-agilerl", "test-oldest"}
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
 
 
@@ -541,6 +555,52 @@ def test_the_checks_with_ray_are_those_of_ci() -> None:
     assert f".venv-ray/bin/{install}" in commands()
     assert "step python -m pytest tests/ray -n 2" in script
     assert "python -m pytest tests/ray -n 2" in makefile
+
+
+def test_the_floors_are_what_the_oldest_versions_are() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        needs = tomllib.load(file)["project"]["dependencies"]
+    floors = dict(re.findall(r"^(\w+)>=([\d.]+)", "\n".join(needs), flags=re.MULTILINE))
+    assert len(floors) == len(needs)
+    oldest = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
+    for package, floor in floors.items():
+        (version,) = re.findall(rf"^{package}==(\S+)$", oldest, flags=re.MULTILINE)
+        assert re.fullmatch(rf"{re.escape(floor)}(\.0)*", version), package
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    install = "pip install -c constraints-oldest.txt -e '.[core]'"
+    assert install in script
+    assert install in makefile
+    assert "python -m pytest -n auto @tests/core.txt" in script
+    assert "python -m pytest -n auto @tests/core.txt" in makefile
+
+
+def test_every_test_is_listed_that_needs_no_pytorch() -> None:
+    heavy = {"agents", "sb3_contrib", "stable_baselines3", "torch", "train"}
+
+    def needs_training(path: Path) -> bool:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [str(node.module)]
+            for name in names:
+                beside = ROOT.joinpath(*name.split(".")).with_suffix(".py")
+                if name.split(".")[0] in heavy:
+                    return True
+                if name.startswith("tests.") and beside.exists() and needs_training(beside):
+                    return True
+        return False
+
+    lists = [(ROOT / "tests" / name).read_text(encoding="utf-8") for name in LISTS]
+    listed = [line for text in lists for line in text.splitlines()]
+    files = (ROOT / "tests").glob("test_*.py")
+    light = {f"tests/{path.name}" for path in files if not needs_training(path)}
+    light -= {"tests/test_notebooks.py"}  # one of the notebooks trains
+    assert sorted(listed) == sorted(light)
+
+
+LISTS = ("core.txt", "extras.txt")
 
 
 def test_the_reference_is_made_without_a_warning(tmp_path: Path) -> None:
@@ -621,7 +681,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_paths_exist() -> None:
     tops = {path.name for path in ROOT.iterdir()} - {
-        *(".venv", ".venv-agilerl", ".venv-libraries", ".venv-ray")
+        *(".venv", ".venv-agilerl", ".venv-libraries", ".venv-oldest", ".venv-ray")
     }
     paths = [span for span in spans() if span.split("/")[0] in tops and " " not in span]
     assert len(paths) > 15

@@ -172,10 +172,6 @@ def test_importing_every_light_module_loads_no_extra() -> None:
     assert not loaded(*(name for name in light if not name.endswith("__main__"))) & EXTRAS
 
 
-def test_agents_and_their_settings_do_without_ray() -> None:
-    assert "ray" not in loaded("train", *(f"agents.{path.stem}" for path in AGENT_FILES))
-
-
 def test_agents_use_public_names_only() -> None:
     public = {*ct.__all__, "chinese_ten_v0", "__version__"}
     for path in [*modules(ROOT / "agents"), *ROOT.glob("train.py")]:

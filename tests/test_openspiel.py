@@ -661,8 +661,10 @@ def test_the_mini_game_is_solved() -> None:
     assert mini.sizes == (40320, 68216, 64260, 47908, 868)
     assert mini.exploitability(mini.random_policy()) == pytest.approx(1.2381, abs=1e-4)
     assert mini.exploitability(mini.policy("greedy")) == pytest.approx(0.7460, abs=1e-4)
-    for (done, policy), known in zip(mini.solve((10, 100)), (0.1402, 0.0143), strict=True):
-        assert mini.exploitability(policy) == pytest.approx(known, abs=1e-4), done
+    # From Python 3.12 on, `sum` adds floats more exactly, and CFR's ties fall another way.
+    known = (0.1402, 0.0143) if sys.version_info < (3, 12) else (0.1337, 0.0134)
+    for (done, policy), value in zip(mini.solve((10, 100)), known, strict=True):
+        assert mini.exploitability(policy) == pytest.approx(value, abs=1e-4), done
     ((done, policy),) = mini.solve((100,), plus=True)
     assert done == 100
     assert mini.exploitability(policy) < 0.001

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from torch.distributions import Distribution
 import chinese_ten_env as ct
 from chinese_ten_env import Feature
 from chinese_ten_env.adapters.sb3 import ChineseTenVecEnv
+from chinese_ten_env.cli import main
 from tests.spies import WatchedEnv
 from tests.test_gym_env import CHECKED, check_id, choose, net_from
 
@@ -343,3 +345,8 @@ def test_a_long_run_stays_legal_and_learns() -> None:
     assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
     end: Any = evaluate_policy(model, VecMonitor(vec), 500)
     assert end[0] > start[0] + 0.2  # 4 points a deal
+
+
+def test_the_bench_measures_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--json", "--seconds", "0.05", "--repeats", "1", "--only", "sb3"]) == 0
+    assert json.loads(capsys.readouterr().out)["sb3_vec_256_steps_per_s"] > 0

@@ -620,7 +620,13 @@ def test_what_the_caller_does_with_arrays_changes_nothing() -> None:
                 env.reset(options={"reset_mask": ended})
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+# Before Gymnasium 1.4 it takes every mode for NEXT_STEP: the first step of an episode is left out.
+RECORDED = [AutoresetMode.NEXT_STEP]
+if tuple(map(int, gymnasium.__version__.split(".")[:2])) >= (1, 4):
+    RECORDED.append(AutoresetMode.SAME_STEP)
+
+
+@pytest.mark.parametrize("mode", RECORDED)
 def test_record_episode_statistics_adds_up_rewards(mode: AutoresetMode) -> None:
     env = RecordEpisodeStatistics(make(autoreset_mode=mode, opponents="random", reward="captures"))
     _, info = env.reset(seed=1)

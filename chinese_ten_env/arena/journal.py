@@ -51,19 +51,29 @@ class Journal:
         self.path = path
         try:
             self._base = sqlite3.connect(path)
-            # A crash of this process loses nothing; one of the machine at most the last parts.
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute("PRAGMA synchronous = NORMAL")
-            version = self._base.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                with self._base:
-                    self._base.executescript(f"{_TABLES} PRAGMA user_version = {SCHEMA};")
-            elif version != SCHEMA:
-                raise ValueError(
-                    f"{path} has version {version} of the journal, and this library reads {SCHEMA}"
-                )
         except sqlite3.DatabaseError as error:
+            raise ValueError(f"{path} cannot be opened: {error}") from error
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self.close()
             raise ValueError(f"{path} is no journal of an arena, or damaged: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        # A crash of this process loses nothing; one of the machine at most the last parts.
+        self._base.execute("PRAGMA journal_mode = WAL")
+        self._base.execute("PRAGMA synchronous = NORMAL")
+        version = self._base.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            with self._base:
+                self._base.executescript(f"{_TABLES} PRAGMA user_version = {SCHEMA};")
+        elif version != SCHEMA:
+            raise ValueError(
+                f"{self.path} has version {version} of the journal, and this library reads {SCHEMA}"
+            )
 
     def close(self) -> None:
         """Close the file."""

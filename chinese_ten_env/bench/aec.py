@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,8 @@ from chinese_ten_env.observation import OBSERVATION_SHAPE
 _FLOOR_STEPS = 30
 
 
-def _loop(env: Any) -> Sample:
-    """Return a sample of random play with `last`, a choice from the mask, and `step`."""
+def chunk_of(env: Any) -> Callable[[], int]:
+    """Return what plays a game at random, with `last`, a choice from the mask and `step`."""
     numbers = random.Random(0)
     env.reset(seed=0)
 
@@ -36,19 +36,19 @@ def _loop(env: Any) -> Sample:
             decisions += 1
         return decisions
 
-    return rate(chunk)
+    return chunk
 
 
 @contextmanager
 def raw(_: Settings) -> Iterator[Sample]:
     """Yield a sample of `raw_env`."""
-    yield _loop(chinese_ten_v0.raw_env())
+    yield rate(chunk_of(chinese_ten_v0.raw_env()))
 
 
 @contextmanager
 def wrapped(_: Settings) -> Iterator[Sample]:
     """Yield a sample of `env`."""
-    yield _loop(chinese_ten_v0.env())
+    yield rate(chunk_of(chinese_ten_v0.env()))
 
 
 class Floor(AECEnv[str, dict[str, Any], Any]):
@@ -93,7 +93,7 @@ class Floor(AECEnv[str, dict[str, Any], Any]):
 @contextmanager
 def floor(_: Settings) -> Iterator[Sample]:
     """Yield a sample of the smallest possible environment."""
-    yield _loop(Floor())
+    yield rate(chunk_of(Floor()))
 
 
 @contextmanager
@@ -104,4 +104,4 @@ def leduc(_: Settings) -> Iterator[Sample]:
     except ImportError as error:
         hint = "pip install 'chinese_ten_env[bench]'"
         raise LeftOut(f"needs PettingZoo's card games: {hint} ({error})") from None
-    yield _loop(leduc_holdem_v4.raw_env())
+    yield rate(chunk_of(leduc_holdem_v4.raw_env()))

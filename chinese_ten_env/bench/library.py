@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -69,30 +69,36 @@ def choose(
     _choose_words(masks.view(np.dtype("<u4")), state, cards)
 
 
+def batch(num_envs: int, **arguments: Any) -> tuple[ChineseTenVectorEnv, Callable[[], int]]:
+    """Return a vector environment and what steps it for about a deal, chosen from the masks."""
+    env = ChineseTenVectorEnv(num_envs, **arguments)
+    _, infos = env.reset(seed=0)
+    masks = infos["action_mask"]
+    state = np.zeros(1, dtype=np.uint64)
+    cards = np.zeros(num_envs, dtype=np.int64)
+
+    def chunk() -> int:
+        nonlocal masks
+        decisions = 0
+        for _ in range(_STEPS):
+            choose(masks, state, cards)
+            _, _, over, _, infos = env.step(cards)
+            masks = infos["action_mask"]
+            # The step after the end of a game only begins the next one.
+            decisions += num_envs - int(np.count_nonzero(over))
+        return decisions
+
+    return env, chunk
+
+
 @contextmanager
 def vector(
     settings: Settings, num_envs: int, all_threads: bool = False, **arguments: Any
 ) -> Iterator[Sample]:
     """Yield a sample of steps of the vector environment, with the choice from the masks."""
     threads = settings.threads if all_threads else 1
-    env = ChineseTenVectorEnv(num_envs, num_threads=threads, **arguments)
+    env, chunk = batch(num_envs, num_threads=threads, **arguments)
     with closing(env):
-        _, infos = env.reset(seed=0)
-        masks = infos["action_mask"]
-        state = np.zeros(1, dtype=np.uint64)
-        cards = np.zeros(num_envs, dtype=np.int64)
-
-        def chunk() -> int:
-            nonlocal masks
-            decisions = 0
-            for _ in range(_STEPS):
-                choose(masks, state, cards)
-                _, _, over, _, infos = env.step(cards)
-                masks = infos["action_mask"]
-                # The step after the end of a game only begins the next one.
-                decisions += num_envs - int(np.count_nonzero(over))
-            return decisions
-
         yield rate(chunk)
 
 

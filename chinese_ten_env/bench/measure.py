@@ -79,9 +79,16 @@ class Results:
     """What was measured: medians by key, and for what is missing the reason."""
 
     values: dict[str, float] = field(default_factory=dict)
+    spreads: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """the least and the most of the repeats, by key"""
     left_out: dict[str, str] = field(default_factory=dict)
     failed: bool = False
     interrupted: bool = False
+
+    def take(self, key: str, repeats: Sequence[float]) -> None:
+        """Keep the median and the spread of the repeats of a figure or ratio."""
+        self.values[key] = statistics.median(repeats)
+        self.spreads[key] = min(repeats), max(repeats)
 
 
 def select(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
@@ -156,7 +163,7 @@ def _summarise(cases: Sequence[Case], repeats: dict[str, list[float]], results: 
             if figure.key in results.left_out:
                 continue
             if figure.key in repeats:
-                results.values[figure.key] = statistics.median(repeats[figure.key])
+                results.take(figure.key, repeats[figure.key])
                 results.values |= case.facts
             else:
                 results.left_out |= dict.fromkeys(case.keys, "interrupted")
@@ -166,8 +173,8 @@ def _summarise(cases: Sequence[Case], repeats: dict[str, list[float]], results: 
             if above in results.values and below in results.values:
                 # An interrupted round leaves one list a repeat longer than the other.
                 pairs = zip(repeats[above], repeats[below], strict=False)
-                each = [first / second for first, second in pairs]
-                results.values[ratio.key] = statistics.median(each) * ratio.weight
+                each = [first / second * ratio.weight for first, second in pairs]
+                results.take(ratio.key, each)
             elif ratio.key not in results.left_out:
                 reason = results.left_out.get(below, "not asked for")
                 results.left_out[ratio.key] = f"no {below}: {reason}"

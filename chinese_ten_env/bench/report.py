@@ -97,12 +97,13 @@ def _rows(case: Case, results: Results) -> list[tuple[str, str, str]]:
             elif results.left_out.get(ratio.over) is None:
                 notes.append(f"no ratio: {results.left_out[ratio.key]}")
         rows.append(
-            (figure.what, _value(results.values[figure.key], figure.unit), "; ".join(notes))
+            (figure.what, value_words(results.values[figure.key], figure.unit), "; ".join(notes))
         )
     return rows
 
 
-def _value(value: float, unit: str) -> str:
+def value_words(value: float, unit: str) -> str:
+    """Write a figure with its unit, such as ``9.61 k/s``."""
     for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")):
         if value >= size and unit == "/s":
             digits = max(0, 2 - int(math.log10(value / size)))
