@@ -104,8 +104,8 @@ class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba
     _locator_classes = (_Locator,)
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        # NUMBA_CACHE_LOCATOR_CLASSES, which newer versions of Numba read, would replace our locator,
-        # and with it the freshness.
+        # NUMBA_CACHE_LOCATOR_CLASSES, which newer Numbas read, would replace our locator, and with
+        # it the freshness.
         chosen = getattr(numba.config, "CACHE_LOCATOR_CLASSES", "")
         numba.config.CACHE_LOCATOR_CLASSES = ""
         try:
