@@ -11,6 +11,7 @@ from typing import NamedTuple
 import chinese_ten_env
 from chinese_ten_env.arena import command as arena
 from chinese_ten_env.arena import leaderboard_command as leaderboard
+from chinese_ten_env.arena import replay_command as game
 from chinese_ten_env.bench import command as bench
 
 INTERRUPTED = 130
@@ -29,6 +30,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "arena": Command(arena.SUMMARY, arena.add_arguments, arena.run),
     "bench": Command(bench.SUMMARY, bench.add_arguments, bench.run),
+    "game": Command(game.SUMMARY, game.add_arguments, game.run),
     "leaderboard": Command(leaderboard.SUMMARY, leaderboard.add_arguments, leaderboard.run),
 }
 

@@ -4,6 +4,7 @@ from chinese_ten_env.arena.duplicate import play
 from chinese_ten_env.arena.leaderboard import Leaderboard
 from chinese_ten_env.arena.lineup import seatings
 from chinese_ten_env.arena.ratings import Rating, rate
+from chinese_ten_env.arena.replay import replay
 from chinese_ten_env.arena.report import write_report
 from chinese_ten_env.arena.result import Result, Standing
 from chinese_ten_env.arena.statistics import (
@@ -31,6 +32,7 @@ __all__ = [
     "play",
     "rank_ranges",
     "rate",
+    "replay",
     "seatings",
     "write_report",
 ]
