@@ -219,10 +219,35 @@ def test_the_last_choice_is_the_best_over_all_deals() -> None:
                     seen = ct.views(game)
                     ct.play(game, [quick_card(seen[0], values)])
                 sums[card] += game["settled"][0][view["viewer"]]
+        worth = Pimc(400).worth(views)[0] + ct.make_rules("mainland", 2).par
+        np.testing.assert_allclose(worth[legal], sums[legal] / deals, atol=1e-3)
         chosen = int(Pimc(400)(views, rng())[0])
         assert sums[chosen] == sums[legal].max()
         compared += 1
     assert compared > 3
+
+
+@pytest.mark.parametrize("table", TABLES, ids=table_id)
+def test_worths_are_of_legal_cards_and_tell_much_of_the_choice(table: tuple[str, int]) -> None:
+    views = ct.views(on_the_way(ct.make_rules(*table), 48, 6))
+    policy = Pimc(64)
+    worth, cards = policy.worth(views), policy(views, rng(0))
+    assert worth.shape == (48, 52)
+    assert worth.dtype == np.float32
+    legal = ct.action_masks(views) != 0
+    assert (worth[~legal] == 0).all()
+    np.testing.assert_array_equal(worth, policy.worth(views, rng(0)))
+    # The search weighs in an estimate, so it need not play what was worth most.
+    behind = np.where(legal, worth, -np.inf).max(axis=1) - worth[np.arange(48), cards]
+    assert np.median(behind) < 0.5
+    assert (worth != policy.worth(views, rng(1))).any()
+
+
+@pytest.mark.parametrize("name", ["pimc:40ms", "pimc:8:ismcts:2"])
+def test_worths_need_a_number_of_deals_and_kernels(name: str) -> None:
+    policy: Any = ct.make_policy(name)
+    with pytest.raises(ValueError, match="only kernels and a number of deals"):
+        policy.worth(ct.views(ct.new_games(ct.make_rules("mainland"), 1, seed=0)))
 
 
 @pytest.mark.parametrize("name", ["pimc", "ismcts"])

@@ -238,6 +238,27 @@ def search(
 
 
 @kernel
+def weigh(
+    views: Any, states: Any, worlds: int, how: Any, values: Any, games: Any, sums: Any, worth: Any
+) -> None:
+    """Write the mean net points of each legal card of each view to `worth` [B, 52]."""
+    for index in range(len(views)):
+        view = views[index]
+        write_values(view, values)
+        deals = count_deals(view, worlds)
+        if deals > worlds:
+            deals = 0
+        last = deals if deals > 0 else worlds
+        sums[:] = 0.0
+        add_worlds(view, view.legal, states[index], 0, last, deals, how, values, games, sums)
+        cards = view.legal
+        while cards != EMPTY:
+            card = lowest(cards)
+            cards &= cards - ONE
+            worth[index, card] = sums[card] / last - view.total / view.num_players
+
+
+@kernel
 def write_worlds(
     view: Any,
     cards: Any,
@@ -297,6 +318,25 @@ class Pimc:
         for index in range(len(views)):
             cards[index] = self._choose(views[index : index + 1], states[index], how, rng)
         return cards
+
+    def worth(
+        self, views: Games, rng: np.random.Generator | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the mean net points of each legal card over the deals looked at, [B, 52].
+
+        Illegal cards have 0. The deals are drawn with `rng`, the same each time unless given. The
+        search itself also weighs in an estimate, so its card may be another. ValueError if the
+        budget is a time, or if the deals are played out by a policy in Python.
+        """
+        how = self._continuation(views)
+        if how is None or self.budget.seconds is not None:
+            raise ValueError(f"{self.name}: only kernels and a number of deals tell worths")
+        worth = np.zeros((len(views), NUM_CARDS), dtype=np.float32)
+        draw = np.random.default_rng(0) if rng is None else rng
+        states = draw.integers(0, 2**64, size=len(views), dtype=np.uint64)
+        scratch = (empty_values(), np.empty(2, dtype=GAME), np.empty(NUM_CARDS))
+        weigh(views, states, self.budget.count, how, *scratch, worth)
+        return worth
 
     def _continuation(self, views: Games) -> Continuation | None:
         """Return how kernels play these games on; None if a policy in Python does."""
