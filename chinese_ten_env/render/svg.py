@@ -1,0 +1,536 @@
+"""The drawing of a board, as SVG: where everything goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from xml.sax.saxutils import escape, quoteattr
+
+from chinese_ten_env.cards import CARD_NAMES, RANKS, SUITS
+from chinese_ten_env.render.board import Board, Move, Seat
+from chinese_ten_env.render.shapes import (
+    CARD_RATIO,
+    DARK,
+    FOUR_COLOURS,
+    LIGHT,
+    RIM,
+    Paint,
+    Piece,
+    bar,
+    card_back,
+    card_face,
+    card_height,
+    label,
+    plate,
+    text_width,
+)
+from chinese_ten_env.rules import HAND_CARDS, unknown_choice
+
+SIZE = (800, 600)
+SMALLEST = (320, 480)
+"""A drawing below this has no room for its cards."""
+
+THEMES = ("light", "dark", "auto")
+
+_MARGIN = 10
+_HEADER = 30
+_LINE = 26
+"""The height of a seat's line of name and points."""
+
+_RANK_WORDS = dict(
+    zip(
+        RANKS,
+        "ace two three four five six seven eight nine ten jack queen king".split(),
+        strict=True,
+    )
+)
+_SUIT_WORDS = dict(zip(SUITS, ("clubs", "diamonds", "hearts", "spades"), strict=True))
+
+
+def draw(
+    board: Board,
+    *,
+    theme: str = "light",
+    four_colours: bool = False,
+    clickable: bool = False,
+    size: tuple[int, int] = SIZE,
+    names: Sequence[str] | None = None,
+) -> str:
+    """Return the drawing of a board as SVG, which needs nothing else: no font, no script.
+
+    The viewer sits at the bottom, without one the player on turn; the others sit above, in seat
+    order from the left. `theme` is ``"light"``, ``"dark"``, or ``"auto"``, which follows a browser
+    by style sheet. `four_colours` gives each suit its own. `size` is width and height in pixels,
+    from 320 x 480 on. `names` [P] are written instead of ``player_0`` and so on.
+
+    A card is a ``<g class="card" data-card="AS">``; the cards of piles have the class ``pile`` too.
+    With ``clickable=True`` a legal one has the class ``legal`` and the role of a button, and a
+    table card tells in ``data-captured-by`` which legal cards can capture it.
+    """
+    paint = _VARIABLES if theme == "auto" else paint_of(theme, four_colours)
+    pieces = layout(board, paint, size, clickable=clickable, names=names)
+    width, height = size
+    seen = quoteattr(describe(board, names))
+    role = "group" if clickable else "img"  # a picture has no buttons
+    style = _style(four_colours) if theme == "auto" else ""
+    body = "".join(
+        f'<g transform="translate({piece.x} {piece.y})"{piece.attributes}>{piece.body}</g>'
+        for piece in pieces
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" class="chinese-ten" role="{role}" aria-label={seen}>'
+        f"<title>{escape(_title(board))}</title>{style}{body}</svg>"
+    )
+
+
+def paint_of(theme: str, four_colours: bool) -> Paint:
+    """Return the colours of a theme, written out; ValueError names the themes."""
+    if theme not in THEMES:
+        raise unknown_choice("theme", theme, THEMES)
+    paint = DARK if theme == "dark" else LIGHT
+    return paint._replace(**FOUR_COLOURS) if four_colours else paint
+
+
+_VARIABLES = Paint(*(f"var(--ct-{name.replace('_', '-')})" for name in Paint._fields))
+
+
+@lru_cache(maxsize=2)
+def _style(four_colours: bool) -> str:
+    def block(theme: str) -> str:
+        paint = paint_of(theme, four_colours)
+        pairs = zip(_VARIABLES, paint, strict=True)
+        return ".chinese-ten{" + ";".join(f"{name[4:-1]}:{value}" for name, value in pairs) + "}"
+
+    dark = f"@media (prefers-color-scheme: dark){{{block('dark')}}}"
+    return f"<style>{block('light')}{dark}</style>"
+
+
+# --- words ----------------------------------------------------------------------------------
+
+
+def card_words(card: int) -> str:
+    """Return a card in words: ace of spades, 9 of hearts."""
+    rank, suit = RANKS[card // len(SUITS)], SUITS[card % len(SUITS)]
+    word = rank if rank.isdigit() else _RANK_WORDS[rank]
+    return f"{word} of {_SUIT_WORDS[suit]}"
+
+
+def _list(words: Sequence[str], last: str) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def move_words(move: Move, pending: int | None) -> str:
+    """Return a legal action in words: what is played or taken, and what comes of it."""
+    card = card_words(move.card)
+    if pending is not None:
+        return f"{card}, taken with the {card_words(pending)}"
+    if not move.targets:
+        return f"{card}, laid on the table"
+    return f"{card}, captures {_list([card_words(t) for t in move.targets], _joint(move))}"
+
+
+def _joint(move: Move) -> str:
+    return "or" if move.choice else "and"
+
+
+def amount(value: Fraction, *, sign: bool = False) -> str:
+    """Return points exactly: 105, 72 2/3, with `sign` +12 or -7 1/3."""
+    whole, rest = divmod(abs(value), 1)
+    text = f"{whole} {rest}" if whole and rest else str(rest or whole)
+    mark = "-" if value < 0 else "+" if sign and value > 0 else ""
+    return mark + text
+
+
+def _title(board: Board) -> str:
+    return f"Chinese Ten, {board.rules.variant}, {board.rules.num_players} players"
+
+
+def describe(board: Board, names: Sequence[str] | None = None) -> str:
+    """Return the position in a sentence, for those who do not see the drawing."""
+    called = _names(board, names)
+    points = ", ".join(f"{called[seat.player]} {seat.points} points" for seat in board.seats)
+    state = "over" if board.is_over else f"{called[board.player]} to {board.phase}"
+    return f"{_title(board)}, {_turn(board)}: {points}; {state}"
+
+
+def _turn(board: Board) -> str:
+    return f"turn {min(board.turn + 1, HAND_CARDS)} of {HAND_CARDS}"
+
+
+def _names(board: Board, names: Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return tuple(seat.name for seat in board.seats)
+    if len(names) != len(board.seats):
+        raise ValueError(f"names: one for each of {len(board.seats)} players, not {len(names)}")
+    return tuple(names)
+
+
+# --- layout ---------------------------------------------------------------------------------
+
+
+def layout(
+    board: Board,
+    paint: Paint,
+    size: tuple[int, int] = SIZE,
+    *,
+    clickable: bool = False,
+    names: Sequence[str] | None = None,
+) -> list[Piece]:
+    """Return the pieces of the drawing, from the back to the front."""
+    return _Layout(board, paint, size, clickable, names).pieces
+
+
+class _Layout:
+    """Puts the pieces of a board in their places."""
+
+    def __init__(
+        self,
+        board: Board,
+        paint: Paint,
+        size: tuple[int, int],
+        clickable: bool,
+        names: Sequence[str] | None,
+    ) -> None:
+        width, height = size
+        if width < SMALLEST[0] or height < SMALLEST[1]:
+            raise ValueError(f"size: at least {SMALLEST[0]} x {SMALLEST[1]}, not {size!r}")
+        self.board, self.paint, self.clickable = board, paint, clickable
+        self.names = _names(board, names)
+        self.moves = {move.card: move for move in board.moves}
+        self.best = _best(board)
+        self.pieces = [
+            Piece(0, 0, width, height, plate(width, height, paint.felt, paint.felt, 0, 0))
+        ]
+        self._header(width)
+        own, others = self._order()
+        inner = width - 2 * _MARGIN
+        narrow = width < height or width < 600
+        top = self._others(others, inner, narrow, height)
+        stacked = narrow or board.rules.hand_size * 66 > inner * 0.68
+        low = (218 if narrow else 190) if stacked else 136
+        self._seat(own, _MARGIN, height - low - _MARGIN, inner, low, own=True, beside=not stacked)
+        self._middle(_MARGIN, top, inner, height - low - 2 * _MARGIN - top)
+
+    def _order(self) -> tuple[Seat, list[Seat]]:
+        """Return who sits at the bottom, and the others in seat order after him."""
+        board = self.board
+        first = board.viewer
+        if first is None:
+            first = 0 if board.is_over else board.player
+        seats = board.seats[first:] + board.seats[:first]
+        return seats[0], list(seats[1:])
+
+    # --- parts of the table -----------------------------------------------------------------
+
+    def _header(self, width: int) -> None:
+        board, rules = self.board, self.board.rules
+        parts = [rules.variant, _turn(board)]
+        if rules.match != "deal":
+            deal = board.deals + (0 if board.is_over else 1)
+            parts.append(f"deal {deal}, {rules.match} match to {rules.target}")
+        if rules.sweep_reverses:
+            parts.append("seat order" if board.direction > 0 else "reversed")
+        right = f"par {amount(rules.exact_par)}"
+        room = width - 2 * _MARGIN - text_width(right, 10) - 12
+        left = parts.pop(0)
+        for part in parts:  # as much as there is room for
+            if text_width(f"{left}   {part}", 10) < room:
+                left += "   " + part
+        self._label(left, _MARGIN, 10, 10, self.paint.faint)
+        self._label(right, width - _MARGIN, 10, 10, self.paint.faint, align=1.0)
+
+    def _others(self, seats: list[Seat], inner: int, narrow: bool, height: int) -> int:
+        """Place the other seats at the top; return where the table begins."""
+        y = _HEADER
+        if narrow:
+            room = 84 if len(seats) < 3 and height >= 600 else 72
+            for seat in seats:
+                self._seat(seat, _MARGIN, y, inner, room, own=False, beside=True)
+                y += room + 6
+            return y + 2
+        room = 96 if len(seats) == 1 else 142
+        width = (inner - _MARGIN * (len(seats) - 1)) // len(seats)
+        for place, seat in enumerate(seats):
+            x = _MARGIN + place * (width + _MARGIN)
+            self._seat(seat, x, y, width, room, own=False, beside=len(seats) == 1)
+        return y + room + 8
+
+    def _seat(
+        self, seat: Seat, x: int, y: int, width: int, height: int, *, own: bool, beside: bool
+    ) -> None:
+        """Place a player's plate: a line of name and points, the hand, and the pile."""
+        paint = self.paint
+        lit = seat.on_turn or seat.player in self.best
+        edge, thickness = (paint.turn, 2.0) if lit else (paint.line, 1.0)
+        body = plate(width, height, paint.plate, edge, thickness, 8)
+        self.pieces.append(Piece(x, y, width, height, body))
+        self._seat_line(seat, x + 8, y + 7, width - 16)
+        left, top, inner, room = x + 8, y + _LINE + 2, width - 16, height - _LINE - 8
+        if beside:
+            hand = min(inner * 11 // 20, inner - 130)
+            if own:
+                hand = min(hand, self.board.rules.hand_size * 67)
+            card = min(62 if own else 46, int((room - 2) / CARD_RATIO))
+            self._hand(seat, left, top + (room - card_height(card)) // 2, hand, card)
+            self._pile(seat, left + hand + 12, top, inner - hand - 12, room)
+            return
+        chips = 2 * (card_height(21) + 3) if own else room * 54 // 100
+        card = min(62 if own else 46, int((room - chips - 6) / CARD_RATIO))
+        tall = card_height(card)
+        if own:
+            self._pile(seat, left, top, inner, room - tall - 8)
+            self._hand(seat, left, y + height - 6 - tall, inner, card)
+        else:
+            self._hand(seat, left, top, inner, card)
+            self._pile(seat, left, top + tall + 6, inner, room - tall - 6)
+
+    def _seat_line(self, seat: Seat, x: int, y: int, width: int) -> None:
+        paint, rules = self.paint, self.board.rules
+        ink = paint.turn if seat.on_turn else paint.ink
+        points = str(seat.points)
+        right = x + width
+        if self.board.is_over:
+            right -= self._label(amount(seat.net, sign=True), right, y, 12, paint.turn, True, 1.0)
+            right -= 8
+        right -= self._label(points, right, y, 12, paint.ink, True, 1.0) + 8
+        name = self.names[seat.player]
+        marks = ["dealer"] if seat.dealer else []
+        if rules.match != "deal" and self.board.deals:
+            marks.append(f"match {amount(seat.total, sign=rules.match == 'net')}")
+        if seat.levy:
+            marks.append(f"levy {amount(Fraction(seat.levy), sign=True)}")
+        # Marks come before the bar of points, where there is no room for both.
+        needed = text_width(name, 11) + sum(text_width(mark, 8) + 20 for mark in marks)
+        long = min(140, int(right - x - needed - 16))
+        if long >= 40:
+            right -= long
+            share = float((seat.points / rules.exact_par) / 2)
+            self._piece(right, y + 3, long, 10, bar(long, 10, round(share, 3), paint))
+            right -= 10
+        while name and text_width(name, 11) > right - x:
+            name = name[:-1]
+        x += self._label(name, x, y + 1, 11, ink, seat.on_turn) + 6
+        for mark in marks:
+            wide, tall, body = label(mark, 8, paint.felt, True)
+            if x + wide + 8 > right:
+                break
+            pill = plate(wide + 8, 17, paint.faint, paint.faint, 0, 8)
+            self._piece(x, y, wide + 8, 17, pill)
+            self._piece(x + 4, y + 2, wide, tall, body)
+            x += wide + 14
+
+    def _hand(self, seat: Seat, x: int, y: int, width: int, card: int) -> None:
+        count = len(seat.hand) + seat.hidden
+        step = _step(count, card, width, 5)
+        for place, number in enumerate(seat.hand):
+            self._card(number, x + int(place * step), y, card, mine=seat.on_turn)
+        back = card_back(card, self.paint)
+        for place in range(len(seat.hand), count):
+            self._piece(
+                x + int(place * step) - RIM, y - RIM, card + 2 * RIM, card_height(card) + 6, back
+            )
+
+    def _pile(self, seat: Seat, x: int, y: int, width: int, height: int) -> None:
+        """Place the cards that score in one row, and the others below."""
+        worth = self.board.rules.points
+        scoring = sorted((c for c in seat.pile if worth[c]), key=lambda c: (-worth[c], c))
+        rest = [card for card in seat.pile if not worth[card]]
+        card = max(14, min(24, int((height - 3) / 2 / CARD_RATIO)))
+        tall = card_height(card)
+        y += max(0, (height - 2 * tall - 3) // 2)
+        for row, cards in enumerate((scoring, rest)):
+            step = _step(len(cards), card, width, 2)
+            for place, number in enumerate(cards):
+                self._card(number, x + int(place * step), y + row * (tall + 3), card, pile=True)
+
+    def _middle(self, x: int, y: int, width: int, height: int) -> None:
+        board, paint = self.board, self.paint
+        line = 22
+        card = max(34, min(62, int((height - line - 30) / CARD_RATIO / 1.35)))
+        if width < 500:
+            card = min(card, 48)
+        tall = card_height(card)
+        low = 0 if board.bottom is None else card_height(24) + 4
+        top = y + max(0, (height - line - tall - low) // 2)
+        self._stock(x + 6, top, card)
+        left = x + card + 26
+        if board.pending is not None:
+            middle = y + (height - line - tall) // 2
+            self._card(board.pending, left, middle, card, frame=paint.turn)
+            arrow = plate(4, tall, paint.turn, paint.turn, 0, 2)
+            self._piece(left + card + 10, middle, 4, tall, arrow)
+            left += card + 24
+        self._table(left, y, x + width - left, height - line)
+        text, colour = self._prompt()
+        self._label(text, x + width // 2, y + height - 18, 11, colour, True, align=0.5)
+
+    def _prompt(self) -> tuple[str, str]:
+        board = self.board
+        if not board.is_over:
+            return f"{self.names[board.player]} to {board.phase}", self.paint.turn
+        if len(self.best) == len(board.seats):
+            return "over: a tie", self.paint.ink
+        winners = _list([self.names[player] for player in self.best], "and")
+        return f"over: {winners} won", self.paint.ink
+
+    def _stock(self, x: int, y: int, card: int) -> None:
+        board, paint = self.board, self.paint
+        tall = card_height(card)
+        if board.stock:
+            for lift in (4, 2, 0)[-min(board.stock, 3) :]:
+                back = card_back(card, paint)
+                self._piece(x + lift - RIM, y + lift - RIM, card + 6, tall + 6, back)
+        else:
+            self._piece(x, y, card, tall, plate(card, tall, "none", paint.line, 1.5, 5))
+        wide, high = 30, 22
+        left, top = x + (card - wide) // 2, y + (tall - high) // 2
+        self._piece(left, top, wide, high, plate(wide, high, paint.plate, paint.line, 1, 8))
+        self._label(str(board.stock), x + card // 2, top + 4, 11, paint.ink, True, align=0.5)
+        if board.bottom is not None:
+            self._card(board.bottom, x + card - 24, y + tall + 8, 24)
+            self._label("last", x - 2, y + tall + 20, 8, paint.faint)
+
+    def _table(self, x: int, y: int, width: int, height: int) -> None:
+        groups = self.board.groups
+        captured_by: dict[int, list[int]] = {}
+        for move in self.board.moves:
+            for target in move.targets:
+                captured_by.setdefault(target, []).append(move.card)
+        for card in range(62, 25, -2):
+            rows = _rows(groups, card, width)
+            tall = card_height(card) + 2 * _PAD
+            if len(rows) * (tall + _GAP) - _GAP <= height:
+                break
+        total = len(rows) * (tall + _GAP) - _GAP
+        top = y + max(0, (height - total) // 2)
+        for row in rows:
+            long = sum(_group_width(group, card) + _GAP for group in row) - _GAP
+            left = x + max(0, (width - long) // 2)
+            for group in row:
+                wide = _group_width(group, card)
+                body = plate(wide, tall, self.paint.plate, self.paint.line, 1, 7)
+                self._piece(left, top, wide, tall, body)
+                for place, number in enumerate(group):
+                    self._card(
+                        number,
+                        left + _PAD + place * (card + _NEAR),
+                        top + _PAD,
+                        card,
+                        by=captured_by.get(number, ()),
+                    )
+                left += wide + _GAP
+            top += tall + _GAP
+
+    # --- pieces -----------------------------------------------------------------------------
+
+    def _piece(self, x: int, y: int, width: int, height: int, body: str) -> None:
+        self.pieces.append(Piece(x, y, width, height, body, ' aria-hidden="true"'))
+
+    def _label(
+        self,
+        text: str,
+        x: int,
+        y: int,
+        size: int,
+        colour: str,
+        bold: bool = False,
+        align: float = 0.0,
+    ) -> int:
+        """Write a line of text, whose left end, middle or right end is at x; return its width."""
+        width, height, body = label(text, size, colour, bold)
+        self._piece(x - round(width * align), y, width, height, body)
+        return width
+
+    def _card(
+        self,
+        card: int,
+        x: int,
+        y: int,
+        width: int,
+        *,
+        frame: str = "",
+        mine: bool = False,
+        pile: bool = False,
+        by: Iterable[int] = (),
+    ) -> None:
+        """Place a card that is seen. `mine`: of the hand on turn; `by`: what can capture it."""
+        board, paint, move = self.board, self.paint, self.moves.get(card)
+        taking = board.pending is not None
+        by = tuple(by)
+        dot = not taking and bool(by or (move is not None and move.targets))
+        if card in board.last:
+            frame = paint.last
+        if taking and card in board.targets:
+            frame = paint.turn
+        body = card_face(card, width, paint, frame, dot)
+        tall = card_height(width) + 2 * RIM
+        kind = "card pile" if pile else "card"
+        words = card_words(card)
+        role = 'role="img"'
+        extra = ""
+        if self.clickable and move is not None:
+            kind, role = kind + " legal", 'role="button" tabindex="0"'
+            words = move_words(move, board.pending)
+        if self.clickable and by and not taking:
+            extra = f' data-captured-by="{_card_names(by)}"'
+        attributes = (
+            f' class="{kind}" data-card="{_card_names((card,))}" {role} aria-label="{words}"{extra}'
+        )
+        self.pieces.append(Piece(x - RIM, y - RIM, width + 2 * RIM, tall, body, attributes))
+
+
+_GAP = 12
+"""Between groups of table cards."""
+_NEAR = 4
+"""Between the cards of a group."""
+_PAD = 6
+"""Between a group and its edge."""
+
+
+def _group_width(group: tuple[int, ...], card: int) -> int:
+    return len(group) * (card + _NEAR) - _NEAR + 2 * _PAD
+
+
+def _rows(
+    groups: tuple[tuple[int, ...], ...], card: int, width: int
+) -> list[list[tuple[int, ...]]]:
+    """Return the groups in rows that are no longer than `width`, as equally long as that allows."""
+    total = sum(_group_width(group, card) + _GAP for group in groups)
+    fewest = max(1, -(-total // max(1, width)))
+    for count in range(fewest, len(groups) + 1):
+        target = total / count
+        rows: list[list[tuple[int, ...]]] = [[]]
+        long = 0
+        for group in groups:
+            wide = _group_width(group, card) + _GAP
+            full = long + wide - _GAP > width or long + wide / 2 > target
+            if rows[-1] and full and len(rows) < count:
+                rows.append([])
+                long = 0
+            rows[-1].append(group)
+            long += wide
+        longest = max(sum(_group_width(g, card) + _GAP for g in row) - _GAP for row in rows)
+        if longest <= width:
+            return rows
+    return [[group] for group in groups] if groups else []
+
+
+def _step(count: int, card: int, width: int, gap: int) -> float:
+    """Return the distance from card to card of a row that is no longer than `width`."""
+    return min(card + gap, (width - card) / max(1, count - 1))
+
+
+def _best(board: Board) -> tuple[int, ...]:
+    """Return who has won: most net points, or in match play most of what counts; none before."""
+    if not board.is_over:
+        return ()
+    worth = [seat.net if board.rules.match == "deal" else seat.total for seat in board.seats]
+    return tuple(player for player, value in enumerate(worth) if value == max(worth))
+
+
+def _card_names(cards: Iterable[int]) -> str:
+    return " ".join(CARD_NAMES[card] for card in cards)
