@@ -19,7 +19,7 @@ DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_en
 WARNINGS := -W error -W "ignore:Error parsing type annotation ForwardRef" -W "ignore:Found 'pretrained'"
 
 .DEFAULT_GOAL := help
-.PHONY: help train test test-oldest test-ray test-libraries test-agilerl lint format docs bench clean
+.PHONY: help train test test-browser test-oldest test-ray test-libraries test-agilerl lint format docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --
 
 test: $(INSTALLED)  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-browser: $(INSTALLED)  ## play in a real browser: CHROMIUM, or /usr/bin/chromium
+	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 test-oldest: $(OLDEST_INSTALLED)  ## run the tests of the library alone with the oldest versions it takes
 	.venv-oldest/bin/python -m pytest -n auto @tests/core.txt $(ARGS)

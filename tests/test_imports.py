@@ -18,6 +18,7 @@ ROOT = Path(ct.__file__).resolve().parents[1]
 LIBRARY = ROOT / "chinese_ten_env"
 
 EXTRAS = {
+    "anyio",
     "fastapi",
     "jinja2",
     "matplotlib",
@@ -25,16 +26,19 @@ EXTRAS = {
     "onnxruntime",
     "onnxscript",
     "open_spiel",
+    "playwright",
     "pygame",
     "pyspiel",
     "ray",
     "rich",
     "sb3_contrib",
     "stable_baselines3",
+    "starlette",
     "tensorboard",
     "torch",
     "tqdm",
     "tyro",
+    "uvicorn",
 }
 """What is imported where it is used, with an error that names the extra."""
 
