@@ -141,8 +141,9 @@ async function undo() {
   });
 }
 
-function showBoard(svg) {
+function showBoard(svg, actions) {
   const board = byId("board");
+  board.dataset.actions = actions;
   const focused = board.contains(document.activeElement);
   board.innerHTML = svg;
   if (focused) board.querySelector(".legal")?.focus();
@@ -152,7 +153,7 @@ function showGame(state) {
   const before = game;
   game = state;
   replay = null;
-  showBoard(state.board);
+  showBoard(state.board, state.actions);
   byId("status").textContent = status(state);
   showRules(state);
   showPoints(state, state.over ? -1 : state.on_turn);
@@ -161,9 +162,10 @@ function showGame(state) {
   byId("steps").hidden = true;
   byId("undo").hidden = !state.practice;
   byId("undo").disabled = !state.steps.some((step) => step.player === state.seat);
-  byId("hints").hidden = true;
   showResult(state, `/api/replays/${place().id}`);
-  if (!before || before.actions !== state.actions) byId("review").hidden = true;
+  if (!before || before.actions !== state.actions || before.undone !== state.undone) {
+    byId("hints").hidden = byId("review").hidden = true;
+  }
 }
 
 function status(state) {
@@ -189,14 +191,13 @@ function showRules(state) {
 
 function showPoints(state, onTurn) {
   const match = state.match !== "deal";
-  const head = [make("th"), make("th", text("points"), { class: "number", scope: "col" })];
-  if (match) head.push(make("th", text("total"), { class: "number", scope: "col" }));
+  const head = match ? ["", "points", "total"] : [];
   const rows = state.points.map((points, seat) => {
     const cells = [make("th", who(state, seat), { scope: "row" }), make("td", String(points), { class: "number" })];
     if (match) cells.push(make("td", String(state.scores[seat]), { class: "number" }));
     return make("tr", cells, seat === onTurn ? { class: "turn" } : {});
   });
-  byId("points").replaceChildren(make("tr", head), ...rows);
+  byId("points").replaceChildren(make("tr", columns(head)), ...rows);
 }
 
 function showLog(state, before) {
@@ -243,6 +244,10 @@ function showResult(state, address) {
   section.append(buttons);
 }
 
+function columns(keys) {
+  return keys.map((key) => make("th", key && text(key), { class: "number", scope: "col" }));
+}
+
 function sheetTable(state, sheet) {
   const most = Math.max(...sheet.players.map((row) => row.points));
   const body = sheet.players.flatMap((row, seat) => {
@@ -254,15 +259,16 @@ function sheetTable(state, sheet) {
         make("td", String(row.points), { class: "number" }),
         make("td", signed(row.net), { class: "number" }),
       ], row.points === most ? { class: "won" } : {}),
-      make("tr", make("td", cards, { colspan: "3", class: "cards" })),
+      make("tr", make("td", cards.flatMap((card) => [card, " "]), { colspan: "3", class: "cards" })),
     ];
   });
-  const head = ["", "points", "net"].map((key) => make("th", key && text(key), { class: "number", scope: "col" }));
-  return make("table", [make("tr", head), ...body]);
+  return make("table", [make("tr", columns(["", "points", "net"])), ...body]);
 }
 
 async function showHints() {
   await doing(async () => {
+    byId("hints").replaceChildren(make("p", text("asking"))); // the first time they are compiled
+    byId("hints").hidden = false;
     const { hints } = await ask(`games/${place().id}/hints`);
     const head = [make("th", text("card"), { scope: "col" })];
     head.push(...hints.map((hint) => make("th", hint.policy, { class: "number", scope: "col" })));
@@ -278,7 +284,6 @@ async function showHints() {
       make("table", [make("tr", head), ...rows]),
       make("p", text("worth_note"), { class: "faint" }),
     );
-    byId("hints").hidden = false;
   });
 }
 
@@ -344,7 +349,7 @@ async function showPosition(wanted) {
   try {
     const found = await position(at);
     if (!replay || replay.at !== at) return; // another step was asked for meanwhile
-    showBoard(found.board);
+    showBoard(found.board, at);
     showPoints({ ...replay, points: found.points }, -1);
   } catch (error) {
     complain(error);
