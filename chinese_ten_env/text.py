@@ -20,7 +20,6 @@ from chinese_ten_env.engine import (
     NO_CARD,
     NOBODY,
     OVER,
-    PHASES,
     PLAY,
     TAKE_WITH_HAND,
     TAKE_WITH_STOCK,
@@ -30,7 +29,7 @@ from chinese_ten_env.engine import (
     blank_games,
     points_batch,
 )
-from chinese_ten_env.observation import known_bottom, stock_size
+from chinese_ten_env.observation import stock_size
 from chinese_ten_env.rules import HAND_CARDS, Rules
 
 _NONE = "-"

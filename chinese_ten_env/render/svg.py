@@ -38,13 +38,7 @@ _HEADER = 30
 _LINE = 26
 """The height of a seat's line of name and points."""
 
-_RANK_WORDS = dict(
-    zip(
-        RANKS,
-        "ace two three four five six seven eight nine ten jack queen king".split(),
-        strict=True,
-    )
-)
+_COURT_WORDS = {"A": "ace", "T": "10", "J": "jack", "Q": "queen", "K": "king"}
 _SUIT_WORDS = dict(zip(SUITS, ("clubs", "diamonds", "hearts", "spades"), strict=True))
 
 
@@ -59,8 +53,8 @@ def draw(
 ) -> str:
     """Return the drawing of a board as SVG, which needs nothing else: no font, no script.
 
-    The viewer sits at the bottom, without one the player on turn; the others sit above, in seat
-    order from the left. `theme` is ``"light"``, ``"dark"``, or ``"auto"``, which follows a browser
+    The viewer sits at the bottom, without one seat 0; the others sit above, in seat order from the
+    left. `theme` is ``"light"``, ``"dark"``, or ``"auto"``, which follows a browser
     by style sheet. `four_colours` gives each suit its own. `size` is width and height in pixels,
     from 320 x 480 on. `names` [P] are written instead of ``player_0`` and so on.
 
@@ -113,8 +107,7 @@ def _style(four_colours: bool) -> str:
 def card_words(card: int) -> str:
     """Return a card in words: ace of spades, 9 of hearts."""
     rank, suit = RANKS[card // len(SUITS)], SUITS[card % len(SUITS)]
-    word = rank if rank.isdigit() else _RANK_WORDS[rank]
-    return f"{word} of {_SUIT_WORDS[suit]}"
+    return f"{_COURT_WORDS.get(rank, rank)} of {_SUIT_WORDS[suit]}"
 
 
 def _list(words: Sequence[str], last: str) -> str:
@@ -209,18 +202,16 @@ class _Layout:
         own, others = self._order()
         inner = width - 2 * _MARGIN
         narrow = width < height or width < 600
-        top = self._others(others, inner, narrow, height)
+        top = self._others(others, inner, narrow)
         stacked = narrow or board.rules.hand_size * 66 > inner * 0.68
-        low = (218 if narrow else 190) if stacked else 136
+        low = 190 if stacked else 136
         self._seat(own, _MARGIN, height - low - _MARGIN, inner, low, own=True, beside=not stacked)
         self._middle(_MARGIN, top, inner, height - low - 2 * _MARGIN - top)
 
     def _order(self) -> tuple[Seat, list[Seat]]:
-        """Return who sits at the bottom, and the others in seat order after him."""
+        """Return who sits at the bottom, and the others in seat order after that seat."""
         board = self.board
-        first = board.viewer
-        if first is None:
-            first = 0 if board.is_over else board.player
+        first = board.viewer or 0
         seats = board.seats[first:] + board.seats[:first]
         return seats[0], list(seats[1:])
 
@@ -243,11 +234,11 @@ class _Layout:
         self._label(left, _MARGIN, 10, 10, self.paint.faint)
         self._label(right, width - _MARGIN, 10, 10, self.paint.faint, align=1.0)
 
-    def _others(self, seats: list[Seat], inner: int, narrow: bool, height: int) -> int:
+    def _others(self, seats: list[Seat], inner: int, narrow: bool) -> int:
         """Place the other seats at the top; return where the table begins."""
         y = _HEADER
         if narrow:
-            room = 84 if len(seats) < 3 and height >= 600 else 72
+            room = 84 if len(seats) < 3 else 80
             for seat in seats:
                 self._seat(seat, _MARGIN, y, inner, room, own=False, beside=True)
                 y += room + 6
@@ -283,7 +274,7 @@ class _Layout:
         tall = card_height(card)
         if own:
             self._pile(seat, left, top, inner, room - tall - 8)
-            self._hand(seat, left, y + height - 6 - tall, inner, card)
+            self._hand(seat, left, y + height - 7 - tall, inner, card)
         else:
             self._hand(seat, left, top, inner, card)
             self._pile(seat, left, top + tall + 6, inner, room - tall - 6)
@@ -366,7 +357,8 @@ class _Layout:
             left += card + 24
         self._table(left, y, x + width - left, height - line)
         text, colour = self._prompt()
-        self._label(text, x + width // 2, y + height - 18, 11, colour, True, align=0.5)
+        place, large = (y + height // 2 - 10, 16) if board.is_over else (y + height - 18, 11)
+        self._label(text, x + width // 2, place, large, colour, True, align=0.5)
 
     def _prompt(self) -> tuple[str, str]:
         board = self.board
@@ -392,7 +384,8 @@ class _Layout:
         self._label(str(board.stock), x + card // 2, top + 4, 11, paint.ink, True, align=0.5)
         if board.bottom is not None:
             self._card(board.bottom, x + card - 24, y + tall + 8, 24)
-            self._label("last", x - 2, y + tall + 20, 8, paint.faint)
+            if card > 56:
+                self._label("bottom", x - 2, y + tall + 20, 8, paint.faint)
 
     def _table(self, x: int, y: int, width: int, height: int) -> None:
         groups = self.board.groups
