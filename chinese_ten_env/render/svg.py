@@ -274,7 +274,7 @@ class _Layout:
         tall = card_height(card)
         if own:
             self._pile(seat, left, top, inner, room - tall - 8)
-            self._hand(seat, left, y + height - 7 - tall, inner, card)
+            self._hand(seat, left, y + height - 7 - tall, inner, card, centred=True)
         else:
             self._hand(seat, left, top, inner, card)
             self._pile(seat, left, top + tall + 6, inner, room - tall - 6)
@@ -314,9 +314,13 @@ class _Layout:
             self._piece(x + 4, y + 2, wide, tall, body)
             x += wide + 14
 
-    def _hand(self, seat: Seat, x: int, y: int, width: int, card: int) -> None:
+    def _hand(
+        self, seat: Seat, x: int, y: int, width: int, card: int, *, centred: bool = False
+    ) -> None:
         count = len(seat.hand) + seat.hidden
         step = _step(count, card, width, 5)
+        if centred:
+            x += int(width - card - step * (count - 1)) // 2
         for place, number in enumerate(seat.hand):
             self._card(number, x + int(place * step), y, card, mine=seat.on_turn)
         back = card_back(card, self.paint)
