@@ -399,10 +399,10 @@ class _Layout:
         for move in self.board.moves:
             for target in move.targets:
                 captured_by.setdefault(target, []).append(move.card)
-        for card in range(62, 25, -2):
+        for card in range(self.own_card, 25, -2):
             rows = _rows(groups, card, width)
-            tall = card_height(card) + 2 * _PAD
-            if len(rows) * (tall + _GAP) - _GAP <= height:
+            tall = card_height(card) + 2 * _pad(card)
+            if len(rows) * (tall + _LEAST_GAP) - _LEAST_GAP <= height:
                 break
         step = tall + _GAP
         if len(rows) > 1:  # a table so full that rows lie over one another
@@ -418,8 +418,8 @@ class _Layout:
                 for place, number in enumerate(group):
                     self._card(
                         number,
-                        left + _PAD + place * (card + _NEAR),
-                        top + _PAD,
+                        left + _pad(card) + place * (card + _NEAR),
+                        top + _pad(card),
                         card,
                         by=captured_by.get(number, ()),
                     )
@@ -488,12 +488,17 @@ _GAP = 12
 """Between groups of table cards."""
 _NEAR = 4
 """Between the cards of a group."""
-_PAD = 6
-"""Between a group and its edge."""
+_LEAST_GAP = 4
+"""Between rows, where there is little room."""
+
+
+def _pad(card: int) -> int:
+    """Return the room between a group and its edge."""
+    return 6 if card > 40 else 3
 
 
 def _group_width(group: tuple[int, ...], card: int) -> int:
-    return len(group) * (card + _NEAR) - _NEAR + 2 * _PAD
+    return len(group) * (card + _NEAR) - _NEAR + 2 * _pad(card)
 
 
 def _rows(
