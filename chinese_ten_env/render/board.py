@@ -132,6 +132,7 @@ def board(games: Games, rules: Rules, viewer: int | None = None) -> Board:
     if viewer is None and games["viewer"][0] != NOBODY:
         viewer = int(games["viewer"][0])
     if viewer is not None:
+        viewer = int(viewer)
         games = view(games, viewer)
     game = games[0]
     return Board(

@@ -153,9 +153,11 @@ def card_face(card: int, width: int, paint: Paint, frame: str = "", dot: bool = 
         right, bottom = RIM + width * 0.93 - large, RIM + height - width * 0.1 - large
         parts.append(_suit(card, right, bottom, large, colour))
     if dot:
-        radius = max(3.0, width * 0.07)
+        # In the corner that neither a pip nor the next card of a full hand covers.
+        radius = max(3.0, width * 0.075)
         parts.append(
-            f'<circle cx="{number(RIM + width - radius * 1.9)}" cy="{number(RIM + radius * 1.9)}" '
+            f'<circle cx="{number(RIM + radius * 1.8)}" '
+            f'cy="{number(RIM + height - radius * 1.8)}" '
             f'r="{number(radius)}" fill="{paint.turn}" stroke="{paint.edge}"/>'
         )
     return "".join(parts)

@@ -28,8 +28,8 @@ from chinese_ten_env.render.shapes import (
 from chinese_ten_env.rules import HAND_CARDS, unknown_choice
 
 SIZE = (800, 600)
-SMALLEST = (320, 480)
-"""A drawing below this has no room for its cards."""
+SMALLEST = {"narrow": (320, 600), "wide": (600, 480)}
+"""A drawing below this has no room for its cards; a narrow one has the other seats in rows."""
 
 THEMES = ("light", "dark", "auto")
 
@@ -56,7 +56,7 @@ def draw(
     The viewer sits at the bottom, without one seat 0; the others sit above, in seat order from the
     left. `theme` is ``"light"``, ``"dark"``, or ``"auto"``, which follows a browser
     by style sheet. `four_colours` gives each suit its own. `size` is width and height in pixels,
-    from 320 x 480 on. `names` [P] are written instead of ``player_0`` and so on.
+    from 320 x 600 or 600 x 480 on. `names` [P] are written instead of ``player_0`` and so on.
 
     A card is a ``<g class="card" data-card="AS">``; the cards of piles have the class ``pile`` too.
     With ``clickable=True`` a legal one has the class ``legal`` and the role of a button, and a
@@ -189,8 +189,10 @@ class _Layout:
         names: Sequence[str] | None,
     ) -> None:
         width, height = size
-        if width < SMALLEST[0] or height < SMALLEST[1]:
-            raise ValueError(f"size: at least {SMALLEST[0]} x {SMALLEST[1]}, not {size!r}")
+        narrow = width < max(height, SMALLEST["wide"][0])
+        least = SMALLEST["narrow" if narrow else "wide"]
+        if width < least[0] or height < least[1]:
+            raise ValueError(f"size: at least {least[0]} x {least[1]}, not {size!r}")
         self.board, self.paint, self.clickable = board, paint, clickable
         self.names = _names(board, names)
         self.moves = {move.card: move for move in board.moves}
@@ -201,10 +203,10 @@ class _Layout:
         self._header(width)
         own, others = self._order()
         inner = width - 2 * _MARGIN
-        narrow = width < height or width < 600
         top = self._others(others, inner, narrow)
         stacked = narrow or board.rules.hand_size * 66 > inner * 0.68
-        low = 190 if stacked else 136
+        low = (174 if narrow else 190) if stacked else 136
+        self.own_card = 52 if narrow else 62
         self._seat(own, _MARGIN, height - low - _MARGIN, inner, low, own=True, beside=not stacked)
         self._middle(_MARGIN, top, inner, height - low - 2 * _MARGIN - top)
 
@@ -265,16 +267,16 @@ class _Layout:
             hand = min(inner * 11 // 20, inner - 130)
             if own:
                 hand = min(hand, self.board.rules.hand_size * 67)
-            card = min(62 if own else 46, int((room - 2) / CARD_RATIO))
+            card = min(self.own_card if own else 46, int((room - 2) / CARD_RATIO))
             self._hand(seat, left, top + (room - card_height(card)) // 2, hand, card)
             self._pile(seat, left + hand + 12, top, inner - hand - 12, room)
             return
-        chips = 2 * (card_height(21) + 3) if own else room * 54 // 100
-        card = min(62 if own else 46, int((room - chips - 6) / CARD_RATIO))
+        chips = room * 54 // 100
+        card = self.own_card if own else min(46, int((room - chips - 6) / CARD_RATIO))
         tall = card_height(card)
         if own:
             self._pile(seat, left, top, inner, room - tall - 8)
-            self._hand(seat, left, y + height - 7 - tall, inner, card)
+            self._hand(seat, left, y + height - 7 - tall, inner, card, centred=True)
         else:
             self._hand(seat, left, top, inner, card)
             self._pile(seat, left, top + tall + 6, inner, room - tall - 6)
@@ -314,9 +316,13 @@ class _Layout:
             self._piece(x + 4, y + 2, wide, tall, body)
             x += wide + 14
 
-    def _hand(self, seat: Seat, x: int, y: int, width: int, card: int) -> None:
+    def _hand(
+        self, seat: Seat, x: int, y: int, width: int, card: int, *, centred: bool = False
+    ) -> None:
         count = len(seat.hand) + seat.hidden
         step = _step(count, card, width, 5)
+        if centred:
+            x += int(width - card - step * (count - 1)) // 2
         for place, number in enumerate(seat.hand):
             self._card(number, x + int(place * step), y, card, mine=seat.on_turn)
         back = card_back(card, self.paint)
@@ -393,13 +399,15 @@ class _Layout:
         for move in self.board.moves:
             for target in move.targets:
                 captured_by.setdefault(target, []).append(move.card)
-        for card in range(62, 25, -2):
+        for card in range(self.own_card, 25, -2):
             rows = _rows(groups, card, width)
-            tall = card_height(card) + 2 * _PAD
-            if len(rows) * (tall + _GAP) - _GAP <= height:
+            tall = card_height(card) + 2 * _pad(card)
+            if len(rows) * (tall + _LEAST_GAP) - _LEAST_GAP <= height:
                 break
-        total = len(rows) * (tall + _GAP) - _GAP
-        top = y + max(0, (height - total) // 2)
+        step = tall + _GAP
+        if len(rows) > 1:  # a table so full that rows lie over one another
+            step = min(step, (height - tall) // (len(rows) - 1))
+        top = y + max(0, (height - tall - step * (len(rows) - 1)) // 2)
         for row in rows:
             long = sum(_group_width(group, card) + _GAP for group in row) - _GAP
             left = x + max(0, (width - long) // 2)
@@ -410,13 +418,13 @@ class _Layout:
                 for place, number in enumerate(group):
                     self._card(
                         number,
-                        left + _PAD + place * (card + _NEAR),
-                        top + _PAD,
+                        left + _pad(card) + place * (card + _NEAR),
+                        top + _pad(card),
                         card,
                         by=captured_by.get(number, ()),
                     )
                 left += wide + _GAP
-            top += tall + _GAP
+            top += step
 
     # --- pieces -----------------------------------------------------------------------------
 
@@ -480,12 +488,17 @@ _GAP = 12
 """Between groups of table cards."""
 _NEAR = 4
 """Between the cards of a group."""
-_PAD = 6
-"""Between a group and its edge."""
+_LEAST_GAP = 4
+"""Between rows, where there is little room."""
+
+
+def _pad(card: int) -> int:
+    """Return the room between a group and its edge."""
+    return 6 if card > 40 else 3
 
 
 def _group_width(group: tuple[int, ...], card: int) -> int:
-    return len(group) * (card + _NEAR) - _NEAR + 2 * _PAD
+    return len(group) * (card + _NEAR) - _NEAR + 2 * _pad(card)
 
 
 def _rows(
