@@ -84,13 +84,13 @@ async function ask(path, body) {
     headers: { "Content-Type": "application/json" },
     body: typeof body === "string" ? body : JSON.stringify(body),
   };
-  let response;
+  let response, found;
   try {
     response = await fetch(`/api/${path}`, options);
+    found = await response.json();
   } catch {
     throw new Refused(0, text("no_server"));
   }
-  const found = await response.json();
   if (!response.ok) throw new Refused(response.status, found.error);
   return found;
 }
