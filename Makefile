@@ -12,7 +12,7 @@ AGILERL_INSTALLED := .venv-agilerl/.installed
 OLDEST_INSTALLED := .venv-oldest/.installed
 
 # What the package exports, and what is imported by its own name.
-DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
+DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies render \
 	adapters.openspiel adapters.openspiel_mini adapters.sb3 adapters.torch)
 # pdoc evaluates the annotations of a NamedTuple where their names are not known, and takes what the
 # package imports late from one of its folders for a module that is not there.

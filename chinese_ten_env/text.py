@@ -1,4 +1,4 @@
-"""Games as text: one line that is read and written exactly, and a board for people."""
+"""Games as text: one line that is read and written exactly."""
 
 from __future__ import annotations
 
