@@ -293,6 +293,22 @@ def test_a_wrong_wish_says_why(client: TestClient, wish: Any, words: str) -> Non
     assert words in response.json()["error"]
 
 
+@pytest.mark.parametrize("fails", ["raises", "cheats"])
+def test_a_policy_that_fails_is_named_and_changes_nothing(store: Store, fails: str) -> None:
+    def broken(views: Games, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        if fails == "raises":
+            raise RuntimeError("no idea")
+        return np.full(len(views), -1)
+
+    client = browser(Server(store, {"broken": broken}))
+    key = store.add(Session(ct.Game(ct.make_rules(), seed=1, dealer=1), 0, ["broken"], seed=1))
+    position = client.get(f"/api/games/{key}").json()
+    response = move(client, key, position)
+    assert response.status_code == 500
+    assert "policy 'broken'" in response.json()["error"]
+    assert client.get(f"/api/games/{key}").json() == position
+
+
 def test_policies_that_are_files_are_those_of_the_command_line_only(client: TestClient) -> None:
     for name in ("../policy.onnx", "/etc/passwd", "pimc:100000000", "runs/done"):
         assert client.post("/api/games", json={"opponents": [name]}).status_code == 400

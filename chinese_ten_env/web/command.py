@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from chinese_ten_env.policies import make_policy, policy_name
-from chinese_ten_env.rules import CHOICES, VARIANTS
+from chinese_ten_env.rules import CHOICES, VARIANTS, make_rules
 
 SUMMARY = "play against policies in the browser, on this machine"
 
@@ -83,16 +82,16 @@ def serve(options: argparse.Namespace) -> None:
     from chinese_ten_env.web.server import LOCAL, Server, make_app
     from chinese_ten_env.web.store import Store, default_path
 
-    policies = {policy_name(make_policy(name)): name for name in options.opponents}
-    opponents = [policy_name(make_policy(name)) for name in options.opponents]
+    wish = _wish(options)
+    # As they were written, so that a file never has the name of a policy of the library.
+    policies = {word: word for word in options.opponents}
     store = Store(options.games or default_path())
     try:
-        server = Server(store, policies, _wish(options, opponents))
+        server = Server(store, policies, {n: v for n, v in wish.items() if n != "seed"})
         if options.replay is not None:
             place = f"replays/{store.add_replay(read_game(options.replay).to_json())}"
         else:
-            place = f"games/{server.begin({})[0]}"
-        server.defaults.pop("seed", None)  # it was for the first game
+            place = f"games/{server.begin(wish)[0]}"
         listener = socket.create_server((options.host, options.port))
         host, port = options.host, listener.getsockname()[1]
         address = f"http://{host}:{port}/{place}"
@@ -106,8 +105,9 @@ def serve(options: argparse.Namespace) -> None:
         store.close()
 
 
-def _wish(options: argparse.Namespace, opponents: list[str]) -> dict[str, Any]:
+def _wish(options: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a request for the game that the options describe."""
-    fields = ("variant", "num_players", "match", "target", "seat", "seed", "practice")
-    wish = {name: getattr(options, name) for name in fields} | {"opponents": opponents}
+    fields = ("variant", "match", "target", "opponents", "seat", "seed", "practice")
+    wish = {name: getattr(options, name) for name in fields}
+    wish["num_players"] = make_rules(options.variant, options.num_players).num_players
     return {name: value for name, value in wish.items() if value is not None}

@@ -92,7 +92,7 @@ class Server:
     opponents: dict[str, Any] = field(default_factory=dict)
     """Policies that the page offers besides `OFFERED`, by name."""
     defaults: dict[str, Any] = field(default_factory=dict)
-    """What a new game is unless it says otherwise: the fields of a request for one."""
+    """What the page proposes for a new game: the fields of a request for one."""
 
     def __post_init__(self) -> None:
         offered = {name: name for name in OFFERED} | self.opponents
@@ -116,7 +116,6 @@ class Server:
 
     def begin(self, wish: dict[str, Any]) -> tuple[str, Session]:
         """Begin and keep a game; ValueError says what is wrong with a wish."""
-        wish = self.defaults | wish
         rules = make_rules(
             wish.get("variant", "mainland"),
             wish.get("num_players"),
@@ -334,13 +333,13 @@ def make_app(server: Server, hosts: tuple[str, ...] = LOCAL) -> Starlette:
             {
                 "variants": variants,
                 "opponents": list(server.policies),
-                "defaults": {n: v for n, v in server.defaults.items() if n != "seed"},
+                "defaults": server.defaults,
             }
         )
 
     async def new_game(request: Request) -> Response:
         wish, shape = read_fields(await read_body(request), _NEW_GAME), shape_of(request)
-        slow = server.is_slow(wish.get("opponents") or server.defaults.get("opponents") or [])
+        slow = server.is_slow(wish.get("opponents", []))
 
         def work() -> dict[str, Any]:
             key, session = server.begin(wish)

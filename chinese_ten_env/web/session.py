@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chinese_ten_env.game import Game
-from chinese_ten_env.policies import Policy, checked_cards
+from chinese_ten_env.policies import Policy, PolicyError, checked_cards
 from chinese_ten_env.rules import Rules
 
 
@@ -68,7 +68,10 @@ class Session:
         self.answer(policies)
 
     def answer(self, policies: Mapping[str, Policy]) -> None:
-        """Let the opponents play until the person is on turn or the game is over."""
+        """Let the opponents play until the person is on turn or the game is over.
+
+        PolicyError names the one that fails.
+        """
         players = self.players
         while not self.game.is_over and self.game.player != self.seat:
             name = players[self.game.player]
@@ -76,8 +79,11 @@ class Session:
             view = self.game.view(self.game.player)
             # A generator for each decision, so that a game goes on alike after a restart.
             rng = np.random.default_rng((self.seed, self.actions))
-            cards = checked_cards(policies[name](view, rng), view["legal"], name)
-            self.game.play(int(cards[0]))
+            try:
+                answer = policies[name](view, rng)
+            except Exception as error:
+                raise PolicyError(name, f"raised {type(error).__name__}: {error}") from error
+            self.game.play(int(checked_cards(answer, view["legal"], name)[0]))
 
     def decisions(self) -> list[int]:
         """Return the numbers of the actions that were the person's."""

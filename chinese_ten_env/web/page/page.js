@@ -421,6 +421,10 @@ async function beginGame() {
     opponents: [...byId("opponents").querySelectorAll("select")].map((select) => select.value),
     practice: byId("practice").checked,
   };
+  // What the command line said of the seat and the target, where it goes with this game.
+  const { defaults } = choices;
+  if (wish.num_players === defaults.num_players) wish.seat = defaults.seat;
+  if (wish.match === defaults.match) wish.target = defaults.target;
   await doing(async () => {
     const begun = await ask(`games?${shape()}`, wish);
     history.pushState(null, "", `/games/${begun.id}`);
