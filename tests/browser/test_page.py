@@ -253,13 +253,16 @@ def test_practice_hints_and_languages(address: str, open_page: Open) -> None:
 
 
 def test_a_new_game_from_the_page(address: str, open_page: Open) -> None:
-    page = open_page(f"{address}/")
+    page = open_page(f"{address}/", viewport={"width": 360, "height": 740})
     expect(page.locator("#wish")).to_be_visible()
+    wish = page.locator("#wish")
+    assert wish.evaluate("(dialog) => dialog.scrollWidth <= dialog.clientWidth")
     page.locator("#variant").select_option("taiwan")
     assert page.locator("#opponents select").count() == 3
     page.locator("#opponents select").nth(1).select_option("random")
     page.locator("#wish button[value=begin]").click()
     page.wait_for_url(f"{address}/games/*")
+    actions(page)
     expect(page.locator("#points")).to_contain_text("random")
     place = page.url
     page.locator("#new").click()
