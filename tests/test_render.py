@@ -274,6 +274,16 @@ def test_all_pieces_lie_inside_and_seats_do_not_overlap(table: tuple[str, int]) 
             assert not any(overlap(piece, other) for other in seats[place + 1 :])
 
 
+@every_table
+def test_no_card_covers_the_rank_of_another(table: tuple[str, int]) -> None:
+    for number, game in enumerate(positions(table, 13)):
+        pieces = layout(game.board(number % 2), LIGHT, SIZES[number % len(SIZES)])
+        drawn = [piece for piece in pieces if "data-card" in piece.attributes]
+        for place, piece in enumerate(drawn):
+            corner = piece._replace(width=piece.width * 2 // 5, height=piece.height // 2)
+            assert not any(overlap(corner, other) for other in drawn[place + 1 :])
+
+
 def overlap(one: Any, other: Any) -> bool:
     """Tell whether two pieces cover one another."""
     return bool(

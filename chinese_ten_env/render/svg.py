@@ -269,7 +269,9 @@ class _Layout:
                 hand = min(hand, self.board.rules.hand_size * 67)
             card = min(self.own_card if own else 46, int((room - 2) / CARD_RATIO))
             self._hand(seat, left, top + (room - card_height(card)) // 2, hand, card)
-            self._pile(seat, left + hand + 12, top, inner - hand - 12, room)
+            held = int(_step(seat.cards, card, hand, 5) * (seat.cards - 1)) + card + 12
+            spare = hand + 12 - (held if seat.cards else 0)
+            self._pile(seat, left + hand + 12, top, inner - hand - 12, room, spare=spare)
             return
         chips = room * 54 // 100
         card = self.own_card if own else min(46, int((room - chips - 6) / CARD_RATIO))
@@ -290,36 +292,45 @@ class _Layout:
             right -= self._label(amount(seat.net, sign=True), right, y, 12, paint.turn, True, 1.0)
             right -= 8
         right -= self._label(points, right, y, 12, paint.ink, True, 1.0) + 8
-        name = self.names[seat.player]
-        marks = ["dealer"] if seat.dealer else []
-        if rules.match != "deal" and self.board.deals:
-            marks.append(f"match {amount(seat.total, sign=rules.match == 'net')}")
-        if seat.levy:
-            marks.append(f"levy {amount(Fraction(seat.levy), sign=True)}")
-        # Marks come before the bar of points, where there is no room for both.
-        needed = text_width(name, 11) + sum(text_width(mark, 8) + 20 for mark in marks)
-        long = min(140, int(right - x - needed - 16))
+        name, room = self.names[seat.player], right - x
+        marks = self._marks(seat)
+        if text_width(name, 11) + 12 + _marks_width(marks) > room:
+            marks = self._marks(seat, short=True)
+        # The bar of points comes last, where there is room for it.
+        long = min(140, int(room - text_width(name, 11) - 22 - _marks_width(marks)))
         if long >= 40:
-            right -= long
             share = float((seat.points / rules.exact_par) / 2)
-            self._piece(right, y + 3, long, 10, bar(long, 10, round(share, 3), paint))
-            right -= 10
-        while name and text_width(name, 11) > right - x:
+            self._piece(right - long, y + 3, long, 10, bar(long, 10, round(share, 3), paint))
+        room -= _marks_width(marks) + 12
+        size = next((size for size in (11, 10, 9) if text_width(name, size) <= room), 8)
+        while name and text_width(name, size) > room:
             name = name[:-1]
-        x += self._label(name, x, y + 1, 11, ink, seat.on_turn) + 6
+        x += self._label(name, x, y + 1 + (11 - size) // 2, size, ink, seat.on_turn) + 6
         for mark in marks:
-            wide, tall, body = label(mark, 8, paint.felt, True)
-            if x + wide + 8 > right:
-                break
+            wide, tall, body = label(mark, _MARK, paint.felt, True)
             pill = plate(wide + 8, 17, paint.faint, paint.faint, 0, 8)
             self._piece(x, y, wide + 8, 17, pill)
             self._piece(x + 4, y + 2, wide, tall, body)
-            x += wide + 14
+            x += wide + 8 + _MARK_GAP
+
+    def _marks(self, seat: Seat, *, short: bool = False) -> list[str]:
+        """Return what is noted beside a name: who deals, a match's total, a levy."""
+        rules = self.board.rules
+        marks = []
+        if seat.dealer:
+            marks.append("D" if short else "dealer")
+        if rules.match != "deal" and (self.board.deals):
+            total = amount(seat.total, sign=rules.match == "net")
+            marks.append(total if short else f"match {total}")
+        if seat.levy:
+            levy = amount(Fraction(seat.levy), sign=True)
+            marks.append(f"5 {levy}" if short else f"levy {levy}")
+        return marks
 
     def _hand(
         self, seat: Seat, x: int, y: int, width: int, card: int, *, centred: bool = False
     ) -> None:
-        count = len(seat.hand) + seat.hidden
+        count = seat.cards
         step = _step(count, card, width, 5)
         if centred:
             x += int(width - card - step * (count - 1)) // 2
@@ -331,14 +342,20 @@ class _Layout:
                 x + int(place * step) - RIM, y - RIM, card + 2 * RIM, card_height(card) + 6, back
             )
 
-    def _pile(self, seat: Seat, x: int, y: int, width: int, height: int) -> None:
-        """Place the cards that score in one row, and the others below."""
+    def _pile(self, seat: Seat, x: int, y: int, width: int, height: int, *, spare: int = 0) -> None:
+        """Place the cards that score in one row, and the others below.
+
+        A long pile begins further to the left, where the hand leaves `spare` pixels.
+        """
         worth = self.board.rules.points
         scoring = sorted((c for c in seat.pile if worth[c]), key=lambda c: (-worth[c], c))
         rest = [card for card in seat.pile if not worth[card]]
         card = max(14, min(24, int((height - 3) / 2 / CARD_RATIO)))
         tall = card_height(card)
         y += max(0, (height - 2 * tall - 3) // 2)
+        lacking = max(len(scoring), len(rest)) * (card + 2) - 2 - width
+        shift = max(0, min(spare, lacking))
+        x, width = x - shift, width + shift
         for row, cards in enumerate((scoring, rest)):
             step = _step(len(cards), card, width, 2)
             for place, number in enumerate(cards):
@@ -528,6 +545,15 @@ def _rows(
 def _step(count: int, card: int, width: int, gap: int) -> float:
     """Return the distance from card to card of a row that is no longer than `width`."""
     return min(card + gap, (width - card) / max(1, count - 1))
+
+
+_MARK = 8
+"""The height of the letters of what is noted beside a name."""
+_MARK_GAP = 5
+
+
+def _marks_width(marks: Sequence[str]) -> int:
+    return sum(label(mark, _MARK, "", True)[0] + 8 + _MARK_GAP for mark in marks)
 
 
 def _best(board: Board) -> tuple[int, ...]:
