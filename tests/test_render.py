@@ -27,10 +27,10 @@ from chinese_ten_env import chinese_ten_v0
 from chinese_ten_env.cards import RANKS
 from chinese_ten_env.render import Board, draw
 from chinese_ten_env.render.ansi import text
+from chinese_ten_env.render.layout import SIZE, layout
 from chinese_ten_env.render.modes import MODES, Screen
 from chinese_ten_env.render.raster import rgb
-from chinese_ten_env.render.shapes import DARK, FOUR_COLOURS, LIGHT
-from chinese_ten_env.render.svg import SIZE, layout, paint_of
+from chinese_ten_env.render.shapes import DARK, FOUR_COLOURS, LIGHT, paint_of
 from tests.helpers import TABLES, table_id
 
 SVG = "{http://www.w3.org/2000/svg}"
