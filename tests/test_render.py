@@ -27,10 +27,10 @@ from chinese_ten_env import chinese_ten_v0
 from chinese_ten_env.cards import RANKS
 from chinese_ten_env.render import Board, draw
 from chinese_ten_env.render.ansi import text
+from chinese_ten_env.render.layout import SIZE, layout
 from chinese_ten_env.render.modes import MODES, Screen
 from chinese_ten_env.render.raster import rgb
-from chinese_ten_env.render.shapes import DARK, FOUR_COLOURS, LIGHT
-from chinese_ten_env.render.svg import SIZE, layout, paint_of
+from chinese_ten_env.render.shapes import DARK, FOUR_COLOURS, LIGHT, paint_of
 from tests.helpers import TABLES, table_id
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -272,6 +272,16 @@ def test_all_pieces_lie_inside_and_seats_do_not_overlap(table: tuple[str, int]) 
         assert len(seats) >= game.rules.num_players
         for place, piece in enumerate(seats):
             assert not any(overlap(piece, other) for other in seats[place + 1 :])
+
+
+@every_table
+def test_no_card_covers_the_rank_of_another(table: tuple[str, int]) -> None:
+    for number, game in enumerate(positions(table, 13)):
+        pieces = layout(game.board(number % 2), LIGHT, SIZES[number % len(SIZES)])
+        drawn = [piece for piece in pieces if "data-card" in piece.attributes]
+        for place, piece in enumerate(drawn):
+            corner = piece._replace(width=piece.width * 2 // 5, height=piece.height // 2)
+            assert not any(overlap(corner, other) for other in drawn[place + 1 :])
 
 
 def overlap(one: Any, other: Any) -> bool:

@@ -1,7 +1,8 @@
 """A game drawn: `board` is what there is to see of it, and everything that shows a game shows that.
 
-`ansi` writes a board as text, `svg` draws it, `raster` makes pixels of the drawing, and `window`
-shows them. Only the last two need more than the library itself: the extra ``render``.
+`ansi` writes a board as text; `svg` draws it, from the pieces that `layout` puts in their places;
+`raster` makes pixels of the same pieces, and `window` shows them. `modes` are the render modes of
+the environments. Only pixels and windows need more than the library: the extra ``render``.
 """
 
 from __future__ import annotations

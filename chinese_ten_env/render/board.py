@@ -49,6 +49,11 @@ class Seat:
     total: Fraction
     """What counts towards the target of a match, over the finished deals; 0 in a single deal."""
 
+    @property
+    def cards(self) -> int:
+        """The number of cards of the hand."""
+        return len(self.hand) + self.hidden
+
 
 @dataclass(frozen=True)
 class Move:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.render.board import Board
-from chinese_ten_env.render.svg import SIZE, layout, paint_of
+from chinese_ten_env.render.layout import SIZE, layout
+from chinese_ten_env.render.shapes import paint_of
 
 if TYPE_CHECKING:
     from pygame import Surface
@@ -59,7 +60,7 @@ def surface_of(
     if isinstance(picture, str):
         whole: Surface = pygame.image.load_sized_svg(io.BytesIO(picture.encode()), size)
         return whole
-    paint = paint_of("light" if theme == "auto" else theme, four_colours)
+    paint = paint_of(theme, four_colours)
     felt, *pieces = layout(picture, paint, size)
     # A copy of the lowest piece, since blending between surfaces of one format is by far faster.
     surface: Surface = _sprite(felt.body, felt.width, felt.height).copy()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from chinese_ten_env.cards import RANKS, SUITS
 from chinese_ten_env.render.glyphs import HEIGHT, SUIT_PATHS, outline
+from chinese_ten_env.rules import unknown_choice
 
 
 class Paint(NamedTuple):
@@ -63,6 +64,17 @@ DARK = LIGHT._replace(
 )
 FOUR_COLOURS = {"clubs": "#17803d", "diamonds": "#1f5fd0"}
 """What differs where every suit has a colour of its own."""
+
+THEMES = ("light", "dark", "auto")
+
+
+def paint_of(theme: str, four_colours: bool) -> Paint:
+    """Return the colours of a theme, ``"auto"`` in its light form; ValueError names the themes."""
+    if theme not in THEMES:
+        raise unknown_choice("theme", theme, THEMES)
+    paint = DARK if theme == "dark" else LIGHT
+    return paint._replace(**FOUR_COLOURS) if four_colours else paint
+
 
 CARD_RATIO = 1.4
 """The height of a card of width 1."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chinese_ten_env.render.board import Board
+from chinese_ten_env.render.layout import SIZE
 from chinese_ten_env.render.raster import load_pygame, surface_of
-from chinese_ten_env.render.svg import SIZE
 
 _open: dict[int, Window] = {}
 """The windows of this process by number, since they share one queue of events."""
