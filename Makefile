@@ -12,14 +12,14 @@ AGILERL_INSTALLED := .venv-agilerl/.installed
 OLDEST_INSTALLED := .venv-oldest/.installed
 
 # What the package exports, and what is imported by its own name.
-DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies \
+DOCUMENTED := chinese_ten_env $(addprefix chinese_ten_env.,chinese_ten_v0 gym_env vector_env policies render \
 	adapters.openspiel adapters.openspiel_mini adapters.sb3 adapters.torch)
 # pdoc evaluates the annotations of a NamedTuple where their names are not known, and takes what the
 # package imports late from one of its folders for a module that is not there.
 WARNINGS := -W error -W "ignore:Error parsing type annotation ForwardRef" -W "ignore:Found 'pretrained'"
 
 .DEFAULT_GOAL := help
-.PHONY: help train test test-oldest test-ray test-libraries test-agilerl lint format docs bench clean
+.PHONY: help train test test-browser test-oldest test-ray test-libraries test-agilerl lint format docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ train: $(INSTALLED)  ## train an agent and measure it (ARGS="--variant taiwan --
 
 test: $(INSTALLED)  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-browser: $(INSTALLED)  ## play in a real browser: CHROMIUM, or /usr/bin/chromium
+	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 test-oldest: $(OLDEST_INSTALLED)  ## run the tests of the library alone with the oldest versions it takes
 	.venv-oldest/bin/python -m pytest -n auto @tests/core.txt $(ARGS)

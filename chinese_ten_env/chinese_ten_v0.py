@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
@@ -25,7 +24,6 @@ from chinese_ten_env.engine import (
     illegal_action,
     parse_deal,
     play_card,
-    points,
     seed_array,
 )
 from chinese_ten_env.jit import entry_point, kernel
@@ -36,15 +34,16 @@ from chinese_ten_env.observation import (
     stock_size,
     write_rows,
 )
+from chinese_ten_env.render.board import board
+from chinese_ten_env.render.modes import FPS, MODES, Screen, warn_of_no_mode
 from chinese_ten_env.rewards import illegal_action_reward, potential, reward_number
 from chinese_ten_env.rules import HAND_CARDS, MAX_PLAYERS, SWITCHES, make_rules, unknown_choice
-from chinese_ten_env.text import format_board
 
 METADATA: dict[str, Any] = {
     "name": "chinese_ten_v0",
-    "render_modes": ["ansi"],
+    "render_modes": list(MODES),
     "is_parallelizable": False,
-    "render_fps": 1,
+    "render_fps": FPS,
 }
 
 ONLY: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
@@ -138,6 +137,9 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
     same seed gives the same game everywhere; ``reset()`` without one deals on from where the
     generator stands. Unknown options are ignored, bad values raise ValueError.
 
+    **Render modes.** ``"human"``: a window; ``"rgb_array"``: pixels; ``"svg"``; ``"ansi"``: text.
+    The first two need the extra ``render``.
+
     **Versions.** v0: the first.
     """
 
@@ -165,7 +167,8 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         )
         self.reward = reward
         self._reward = reward_number(reward)
-        self.render_mode = check_render_mode(render_mode)
+        self.render_mode = render_mode
+        self._screen = Screen(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(self.rules.num_players)]
         self.agents: list[str] = []
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
@@ -218,6 +221,8 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self.agent_selection = self.possible_agents[self._games["player"][0]]
+        if self.render_mode == "human":
+            self.render()
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return what an agent sees, at any time and freshly made; has no side effect."""
@@ -291,18 +296,26 @@ class ChineseTenAEC(AECEnv[str, dict[str, Any], Any]):
             self.terminations = dict.fromkeys(self.agents, True)
             self._seen = None  # the agents that are asked next are others
             self._deads_step_first()
+        if self.render_mode == "human":
+            self.render()
 
-    def render(self) -> str | None:
-        """Return the board with all hands, for spectators, if ``render_mode="ansi"``."""
+    def render(self, agent: str | None = None) -> Any:
+        """Show the board in the render mode, to spectators with all hands, or as an agent sees it.
+
+        Returns uint8 [600, 800, 3] with ``"rgb_array"``, a string with ``"svg"`` and ``"ansi"``,
+        and None with ``"human"``, where every reset and step shows the board by itself.
+        """
         if self.render_mode is None:
-            gymnasium.logger.warn("render() has nothing to do: give render_mode='ansi' to env()")
+            warn_of_no_mode("env()")
             return None
-        scores = points(self._games[:1], self.rules)[0].tolist()
-        return format_board(self._games, self.rules, scores)
+        self._check_running()
+        viewer = None if agent is None else self._seats[agent]
+        return self._screen.show(board(self._games, self.rules, viewer))
 
     def close(self) -> None:
         """Close the environment: it can be neither reset nor stepped any more."""
         self._closed, self._open = True, False
+        self._screen.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -332,13 +345,6 @@ def check_names(kind: str, given: Any, *choices: tuple[str, ...]) -> None:
     for name in given:
         if name not in known:
             raise TypeError(str(unknown_choice(kind, name, known)))
-
-
-def check_render_mode(render_mode: str | None) -> str | None:
-    """Return the render mode; ValueError names the choices."""
-    if render_mode is not None and render_mode not in METADATA["render_modes"]:
-        raise unknown_choice("render_mode", render_mode, ("None", *METADATA["render_modes"]))
-    return render_mode
 
 
 def observation_dict_space() -> spaces.Dict:

@@ -13,6 +13,8 @@ from chinese_ten_env.arena import command as arena
 from chinese_ten_env.arena import leaderboard_command as leaderboard
 from chinese_ten_env.arena import replay_command as game
 from chinese_ten_env.bench import command as bench
+from chinese_ten_env.web import command as web
+from chinese_ten_env.web import replay_command as replay
 
 INTERRUPTED = 130
 """The exit status that a shell gives a program which ended by Ctrl-C."""
@@ -32,6 +34,8 @@ COMMANDS: dict[str, Command] = {
     "bench": Command(bench.SUMMARY, bench.add_arguments, bench.run),
     "game": Command(game.SUMMARY, game.add_arguments, game.run),
     "leaderboard": Command(leaderboard.SUMMARY, leaderboard.add_arguments, leaderboard.run),
+    "play": Command(web.SUMMARY, web.add_arguments, web.run),
+    "replay": Command(replay.SUMMARY, replay.add_arguments, replay.run),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,10 @@ from chinese_ten_env.engine import (
 )
 from chinese_ten_env.observation import view
 from chinese_ten_env.rules import SWITCHES, Rules, make_rules
-from chinese_ten_env.text import format_board, format_game, parse_game
+from chinese_ten_env.text import format_game, parse_game
+
+if TYPE_CHECKING:
+    from chinese_ten_env.render.board import Board
 
 FORMAT = 1
 """The version of the JSON form."""
@@ -160,14 +163,35 @@ class Game:
     # --- text and JSON ----------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return format_board(self.games, self.rules, self.points)
+        return self.show()
 
     def __repr__(self) -> str:
         return f"<Game {self.rules.variant} {self.rules.num_players}: {self.text}>"
 
-    def show(self, player: int) -> str:
-        """Return the board as a player sees it, hidden cards as ``?``."""
-        return format_board(self.view(player), self.rules, self.points)
+    def board(self, player: int | None = None) -> Board:
+        """Return what there is to see, or what a player sees: what all drawings are made from."""
+        from chinese_ten_env.render.board import board  # not needed to play
+
+        return board(self.games, self.rules, player)
+
+    def show(self, player: int | None = None, *, colour: bool = False) -> str:
+        """Return the board as text, or as a player sees it, hidden cards as ``?``.
+
+        ``colour=True`` colours the cards by ANSI escapes, for a terminal.
+        """
+        from chinese_ten_env.render.ansi import text
+
+        return text(self.board(player), colour=colour)
+
+    def svg(self, player: int | None = None, **options: Any) -> str:
+        """Return a drawing as SVG, or what a player sees; options as of `render.draw`."""
+        from chinese_ten_env.render.svg import draw
+
+        return draw(self.board(player), **options)
+
+    def _repr_svg_(self) -> str:
+        """Return the drawing that a notebook shows, light or dark as the notebook is."""
+        return self.svg(theme="auto")
 
     def to_json(self) -> str:
         """Return the game as JSON: rules, deal, actions and, as checks, position and points."""

@@ -14,15 +14,15 @@ from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.chinese_ten_v0 import (
     ONLY,
     check_names,
-    check_render_mode,
     deal_options,
     observation_dict_space,
 )
-from chinese_ten_env.engine import parse_deal, points, seed_array
+from chinese_ten_env.engine import parse_deal, seed_array
 from chinese_ten_env.learner import LearnerGames
-from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE, view
+from chinese_ten_env.observation import NUM_FEATURES, OBSERVATION_SHAPE
+from chinese_ten_env.render.board import board
+from chinese_ten_env.render.modes import FPS, MODES, Screen, warn_of_no_mode
 from chinese_ten_env.rules import SWITCHES, make_rules
-from chinese_ten_env.text import format_board
 
 GYM_ARGUMENTS = (
     "variant",
@@ -65,10 +65,12 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
     who makes it. ``seat=None`` draws the learner's seat from the seed at every reset.
     ``reset(options={"deck": ..., "dealer": ...})`` as in the AEC environment.
 
+    **Render modes.** As in the AEC environment, showing what the learner sees.
+
     **Versions.** v0: the first.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}
+    metadata = {"render_modes": list(MODES), "render_fps": FPS}
 
     def __init__(
         self,
@@ -89,7 +91,8 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         self.rules = make_rules(
             variant, num_players, match=match, target=target, capture=capture, **switches
         )
-        self.render_mode = check_render_mode(render_mode)
+        self.render_mode = render_mode
+        self._screen = Screen(render_mode)
         self.reward_scale = check_scale(reward_scale)
         self.dict_observation = bool(dict_observation)
         self.observation_space = (
@@ -118,6 +121,8 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         self._running = True
         arrays = self._learner.empty_observations()
         self._learner.observe(*arrays)
+        if self.render_mode == "human":
+            self.render()
         return self._seen(*arrays)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -139,6 +144,8 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         terminated = bool(over[0])
         self._running = not terminated
         observation, info = self._seen(*arrays)
+        if self.render_mode == "human":
+            self.render()
         return observation, float(rewards[0]) * self.reward_scale, terminated, False, info
 
     def _seen(
@@ -154,18 +161,21 @@ class ChineseTenEnv(gymnasium.Env[Any, Any]):
         """Return the legal actions, bool [52]: what sb3-contrib's MaskablePPO asks for."""
         return self._mask.astype(np.bool_)
 
-    def render(self) -> str | None:
-        """Return the board as the learner sees it, if ``render_mode="ansi"``."""
+    def render(self) -> Any:
+        """Show the board as the learner sees it, in the render mode.
+
+        Returns uint8 [600, 800, 3] with ``"rgb_array"``, a string with ``"svg"`` and ``"ansi"``,
+        and None with ``"human"``, where every reset and step shows the board by itself.
+        """
         if self.render_mode is None:
-            gymnasium.logger.warn("render() has nothing to do: give render_mode='ansi' to make()")
+            warn_of_no_mode("make()")
             return None
-        games = self._learner.games
-        scores = points(games, self.rules)[0].tolist()
-        return format_board(view(games, self._learner.seats), self.rules, scores)
+        return self._screen.show(board(self._learner.games, self.rules, self._learner.seats[0]))
 
     def close(self) -> None:
         """Close the environment: it can be neither reset nor stepped any more."""
         self._closed = True
+        self._screen.close()
         self._learner.close()
 
     def _check_open(self) -> None:

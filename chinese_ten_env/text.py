@@ -1,4 +1,4 @@
-"""Games as text: one line that is read and written exactly, and a board for people."""
+"""Games as text: one line that is read and written exactly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from chinese_ten_env.engine import (
     NO_CARD,
     NOBODY,
     OVER,
-    PHASES,
     PLAY,
     TAKE_WITH_HAND,
     TAKE_WITH_STOCK,
@@ -30,7 +29,7 @@ from chinese_ten_env.engine import (
     blank_games,
     points_batch,
 )
-from chinese_ten_env.observation import known_bottom, stock_size
+from chinese_ten_env.observation import stock_size
 from chinese_ten_env.rules import HAND_CARDS, Rules
 
 _NONE = "-"
@@ -300,37 +299,3 @@ def _check_places(places: dict[str, list[int]]) -> None:
                         f"{name}: {CARD_NAMES[number]} stands twice, in {seen[number]} too"
                     )
                 seen[number] = name
-
-
-def format_board(games: Games, rules: Rules, points: list[int]) -> str:
-    """Return ``games[0]``, a game or a view, for people to read, in several lines."""
-    game = games[0]
-    stock = int(stock_size(game))
-    arrow = "seat order" if game["direction"] > 0 else "reversed"
-    head = f"{rules.variant}, {rules.num_players} players"
-    if game["match"]:
-        head += f"; {rules.match} match to {rules.target}, deal {int(game['deals']) + 1}"
-    lines = [
-        f"{head}; turn {min(int(game['turn']) + 1, HAND_CARDS)} of {HAND_CARDS}; {arrow}",
-        f"  table  {_cards(game['table'])}",
-        f"  stock  {stock} card{'s' * (stock != 1)}",
-    ]
-    if game["viewer"] != NOBODY and known_bottom(game):
-        lines[-1] += f", {card_names(known_bottom(game))} at the bottom"
-    if game["pending"]:
-        targets = game["table"] & PARTNERS[card_list(game["pending"])[0]]
-        lines.append(f"  {card_names(game['pending'])} takes one of {card_names(targets)}")
-    for seat in range(rules.num_players):
-        marks = ">" if seat == game["player"] and game["phase"] != OVER else " "
-        dealer = " (dealer)" if seat == game["dealer"] else ""
-        total = f", {game['scores'][seat]} before" if game["match"] and game["deals"] else ""
-        lines.append(
-            f"{marks} player_{seat}{dealer}: {points[seat]} points{total}\n"
-            f"    hand {_hand(game, seat)}\n"
-            f"    pile {_cards(game['captured'][seat])}"
-        )
-    if game["phase"] == OVER:
-        lines.append("  over")
-    else:
-        lines.append(f"  player_{game['player']} to {PHASES[game['phase']]}")
-    return "\n".join(lines)

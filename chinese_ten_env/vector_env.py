@@ -13,11 +13,10 @@ from gymnasium.vector.utils import batch_space
 from chinese_ten_env.cards import NUM_CARDS
 from chinese_ten_env.chinese_ten_v0 import (
     check_names,
-    check_render_mode,
     deal_options,
     observation_dict_space,
 )
-from chinese_ten_env.engine import parse_deal, points, seed_array
+from chinese_ten_env.engine import parse_deal, seed_array
 from chinese_ten_env.gym_env import (
     GYM_ARGUMENTS,
     check_scale,
@@ -25,9 +24,9 @@ from chinese_ten_env.gym_env import (
     packed_observation_space,
 )
 from chinese_ten_env.learner import Indices, LearnerGames
-from chinese_ten_env.observation import view
+from chinese_ten_env.render.board import board
+from chinese_ten_env.render.modes import FPS, PICTURE_MODES, Screen
 from chinese_ten_env.rules import SWITCHES, make_rules
-from chinese_ten_env.text import format_board
 
 VECTOR_ARGUMENTS = (
     *GYM_ARGUMENTS,
@@ -62,6 +61,8 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
     `num_threads` divides the batch among threads. ``reset`` takes one seed, or a seed or None for
     each environment, and in the options a deck or dealer for all, or one for each game that begins.
 
+    **Render modes.** Those of `ChineseTenEnv` but for ``"human"``; one picture for each game.
+
     **Versions.** v0: the first.
     """
 
@@ -92,10 +93,15 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(f"num_envs must be a positive integer, not {num_envs!r}")
         self.num_envs = num_envs
-        self.render_mode = check_render_mode(render_mode)
+        self.render_mode = render_mode
+        self._screen = Screen(render_mode, PICTURE_MODES)
         self.reward_scale = check_scale(reward_scale)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["ansi"]}
+        self.metadata = {
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": list(PICTURE_MODES),
+            "render_fps": FPS,
+        }
         self.copy, self.packed = bool(copy), bool(packed)
         self.dict_observation = bool(dict_observation)
         if self.dict_observation and self.packed:
@@ -186,15 +192,16 @@ class ChineseTenVectorEnv(VectorEnv[Any, Any, Any]):
         self._learner.observe(bitboards, masks)
         return masks.astype(np.bool_)
 
-    def render(self) -> tuple[str, ...] | None:
-        """Return the boards as the learners see them, if ``render_mode="ansi"``."""
+    def render(self) -> tuple[Any, ...] | None:
+        """Return the board of each game [B] as its learner sees it, in the render mode.
+
+        Each is uint8 [600, 800, 3] with ``"rgb_array"``, a string with ``"svg"`` and ``"ansi"``.
+        """
         if self.render_mode is None:
             return None
-        games = self._learner.games
-        scores = points(games, self.rules).tolist()
-        seen = view(games, self._learner.seats)
+        games, seats = self._learner.games, self._learner.seats
         return tuple(
-            format_board(seen[index : index + 1], self.rules, scores[index])
+            self._screen.show(board(games[index : index + 1], self.rules, seats[index]))
             for index in range(self.num_envs)
         )
 

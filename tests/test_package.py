@@ -47,9 +47,10 @@ def test_the_wheel_holds_the_library_only(wheel: Path) -> None:
     packed = {name for name in names if name.startswith("chinese_ten_env/")}
     sources = (ROOT / "chinese_ten_env").rglob("*.py")
     assert {path.relative_to(ROOT).as_posix() for path in sources} <= packed
-    templates = list((ROOT / "chinese_ten_env" / "arena" / "templates").iterdir())
-    assert templates
-    assert {path.relative_to(ROOT).as_posix() for path in templates} <= packed
+    for folder in ("arena/templates", "web/page"):
+        files = list((ROOT / "chinese_ten_env" / folder).iterdir())
+        assert files
+        assert {path.relative_to(ROOT).as_posix() for path in files} <= packed
     assert "chinese_ten_env/py.typed" in packed
     assert not [name for name in packed if "__pycache__" in name or name.endswith((".nbc", ".nbi"))]
 

@@ -110,8 +110,8 @@ class ChineseTenMultiAgentEnv(MultiAgentEnv):
             {},
         )
 
-    def render(self) -> str | None:
-        """Return the board with all hands, if ``render_mode="ansi"``."""
+    def render(self) -> Any:
+        """Show the board with all hands, in the render mode."""
         return self.env.render()
 
     def close(self) -> None:
