@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,13 @@ def surface_of(
     sprites = [(_sprite(p.body, p.width, p.height), (p.x, p.y)) for p in pieces]
     surface.fblits(sprites, pygame.BLEND_PREMULTIPLIED)
     return surface
+
+
+def write_png(path: Path, board: Board, size: tuple[int, int] = SIZE, *, theme: str) -> None:
+    """Write a picture of a board as PNG."""
+    written = io.BytesIO()
+    load_pygame().image.save(surface_of(board, size, theme=theme), written, "picture.png")
+    path.write_bytes(written.getvalue())
 
 
 @lru_cache(maxsize=2048)
