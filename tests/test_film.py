@@ -41,7 +41,8 @@ def saved(game: ct.Game, tmp_path: Path) -> Path:
 def test_there_is_a_picture_of_each_position(game: ct.Game) -> None:
     frames = list(pictures(game, size=SMALL))
     assert len(frames) == len(game.history) + 1
-    assert all((frame.shape, frame.dtype) == ((480, 640, 3), np.uint8) for frame in frames)
+    assert {frame.shape for frame in frames} == {(480, 640, 3)}
+    assert {frame.dtype for frame in frames} == {np.dtype(np.uint8)}
     np.testing.assert_array_equal(frames[0], rgb(game.replay().board(), SMALL))
     np.testing.assert_array_equal(frames[-1], rgb(game.board(), SMALL))
     for before, after in pairwise(frames):

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chinese_ten_env.game import Game
+from chinese_ten_env.render.layout import SIZE
 from chinese_ten_env.render.modes import FPS
 from chinese_ten_env.render.raster import rgb
-from chinese_ten_env.render.svg import SIZE
 
 SUFFIXES = (".gif", ".mp4")
 """What `write_film` writes, by the end of the file's name."""
