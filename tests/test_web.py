@@ -29,7 +29,7 @@ from chinese_ten_env.cards import CARD_NAMES, DECK, card_list
 from chinese_ten_env.cli import main
 from chinese_ten_env.engine import Games
 from chinese_ten_env.observation import known_bottom, unseen_cards
-from chinese_ten_env.render.svg import card_words
+from chinese_ten_env.render.words import card_words
 from chinese_ten_env.web import command
 from chinese_ten_env.web.server import MOST_BYTES, Server, make_app
 from chinese_ten_env.web.session import Session
