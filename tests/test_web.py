@@ -29,6 +29,7 @@ from chinese_ten_env.cards import CARD_NAMES, DECK, card_list
 from chinese_ten_env.cli import main
 from chinese_ten_env.engine import Games
 from chinese_ten_env.observation import known_bottom, unseen_cards
+from chinese_ten_env.policies.pimc import Pimc
 from chinese_ten_env.render.words import card_words
 from chinese_ten_env.web import command
 from chinese_ten_env.web.server import MOST_BYTES, Server, make_app
@@ -37,6 +38,8 @@ from chinese_ten_env.web.share import share
 from chinese_ten_env.web.steps import steps
 from chinese_ten_env.web.store import Store
 from tests.helpers import TABLES, random_deck, table_id
+
+JSON = {"content-type": "application/json"}
 
 LOCAL = "http://127.0.0.1"
 PAGE = Path(command.__file__).parent / "page"
@@ -333,12 +336,11 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("body", "words"), HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_json_is_refused_with_a_reason(client: TestClient, body: bytes, words: str) -> None:
-    headers = {"content-type": "application/json"}
     key, _ = begin(client)
     for path in ("/api/replays", "/api/games", f"/api/games/{key}/moves"):
         if path == "/api/games" and body == b"{}":
             continue  # all defaults
-        response = client.post(path, content=body, headers=headers)
+        response = client.post(path, content=body, headers=JSON)
         assert response.status_code == 400
         assert response.json()["error"]
         if path == "/api/replays":
@@ -379,8 +381,7 @@ def _changed(field: str, value: Any) -> bytes:
 def test_a_saved_game_that_was_changed_names_the_field(
     client: TestClient, field: str, value: Any
 ) -> None:
-    headers = {"content-type": "application/json"}
-    response = client.post("/api/replays", content=_changed(field, value), headers=headers)
+    response = client.post("/api/replays", content=_changed(field, value), headers=JSON)
     assert response.status_code == 400
     error = response.json()["error"]
     assert [part for part in field.split(".") if part in error], error
@@ -390,8 +391,7 @@ def test_a_saved_game_that_was_changed_names_the_field(
 def test_bodies_have_a_size_and_a_kind(client: TestClient) -> None:
     key, position = begin(client)
     for path in ("/api/replays", "/api/games", f"/api/games/{key}/moves"):
-        headers = {"content-type": "application/json"}
-        response = client.post(path, content=b" " * (MOST_BYTES + 1), headers=headers)
+        response = client.post(path, content=b" " * (MOST_BYTES + 1), headers=JSON)
         assert response.status_code == 413
         assert str(MOST_BYTES) in response.json()["error"]
         assert client.post(path, content=b"{}").status_code == 415
@@ -403,7 +403,7 @@ def test_what_is_unknown_is_not_found(client: TestClient) -> None:
     body = {"actions": 0, "card": "AS"}
     assert client.post("/api/games/nothing/moves", json=body).status_code == 404
     assert client.post("/api/games/nothing/undo", json={"actions": 0}).status_code == 404
-    paths = ["games/x", "games/x/hints", "games/x/review", "replays/x", "replays/x/positions/0"]
+    paths = ["games/x", "games/x/hints", "replays/x", "replays/x/review", "replays/x/positions/0"]
     for path in [
         *(f"/api/{path}" for path in paths),
         "/page/server.py",
@@ -517,7 +517,9 @@ def test_hints_are_what_policies_would_play(client: TestClient, store: Store) ->
     found = client.get(f"/api/games/{key}/hints").json()["hints"]
     assert [hint["policy"] for hint in found] == ["greedy", "pimc:64", "pretrained"]
     assert all(hint["card"] in position["legal"] for hint in found)
-    assert sorted(found[2]["worth"]) == sorted(position["legal"])
+    assert found[0]["worth"] is None
+    for hint in found[1:]:
+        assert sorted(hint["worth"]) == sorted(position["legal"])
     kept = store.find(key)
     assert kept is not None
     view = ct.Game.from_json(kept.game).view(position["seat"])
@@ -530,20 +532,47 @@ def test_hints_are_what_policies_would_play(client: TestClient, store: Store) ->
 
 def test_a_review_tells_what_decisions_cost(client: TestClient, store: Store) -> None:
     key, position = begin(client)
-    assert client.get(f"/api/games/{key}/review").status_code == 409
+    assert client.get(f"/api/replays/{key}/review").status_code == 409
     finish(client, key, position)
-    review = client.get(f"/api/games/{key}/review").json()["review"]
+    found = client.get(f"/api/replays/{key}/review").json()
     kept = store.find(key)
     assert kept is not None
     game = ct.Game.from_json(kept.game)
     regrets = [one for one in ct.solver.regrets(game) if one.player == position["seat"]]
-    assert [row["regret"] for row in review] == [one.regret for one in regrets]
-    assert [row["card"] for row in review] == [
-        CARD_NAMES[game.history[row["action"]]] for row in review
+    assert found["by"] == "solver"
+    assert [row["regret"] for row in found["review"]] == [one.regret for one in regrets]
+    assert [row["card"] for row in found["review"]] == [
+        CARD_NAMES[game.history[row["action"]]] for row in found["review"]
     ]
-    three, position = begin(client, num_players=3)
-    finish(client, three, position)
-    assert client.get(f"/api/games/{three}/review").status_code == 400
+
+
+def test_a_search_reviews_where_the_solver_cannot(client: TestClient, store: Store) -> None:
+    key, position = begin(client, num_players=3)
+    finish(client, key, position)
+    found = client.get(f"/api/replays/{key}/review").json()
+    assert found["by"] == "pimc:512"
+    kept = store.find(key)
+    assert kept is not None
+    game = ct.Game.from_json(kept.game)
+    replay, mine = game.replay(), []
+    for number, card in enumerate(game.history):
+        if replay.player == position["seat"]:
+            worth = Pimc(512).worth(replay.view(replay.player))[0]
+            mine.append((number, round(float(worth[replay.legal].max() - worth[card]), 1)))
+        replay.play(card)
+    assert [(row["action"], row["regret"]) for row in found["review"]] == mine
+    assert {row["player"] for row in found["review"]} == {position["seat"]}
+
+
+def test_a_game_that_was_brought_is_reviewed_for_all_players(client: TestClient) -> None:
+    game = ct.arena.replay(["greedy", "random"], 0, deals=1, match="net", target=40)
+    key = client.post("/api/replays", content=game.to_json(), headers=JSON).json()["id"]
+    found = client.get(f"/api/replays/{key}/review").json()["review"]
+    assert {row["player"] for row in found} == {0, 1}
+    assert [row["action"] for row in found][-1] == len(game.history) - 1
+    assert sum(row["regret"] for row in found) > 0
+    begun = client.post("/api/replays", content=game.replay().to_json(), headers=JSON).json()["id"]
+    assert client.get(f"/api/replays/{begun}/review").status_code == 409
 
 
 # --- replays --------------------------------------------------------------------------------
@@ -563,8 +592,7 @@ def test_a_saved_game_is_stepped_through(client: TestClient) -> None:
     saved = client.get(f"/api/replays/{key}/game.json")
     assert "attachment" in saved.headers["content-disposition"]
     game = ct.Game.from_json(saved.text)
-    headers = {"content-type": "application/json"}
-    opened = client.post("/api/replays", content=saved.content, headers=headers)
+    opened = client.post("/api/replays", content=saved.content, headers=JSON)
     assert opened.status_code == 201
     for id_, seat in ((key, position["seat"]), (opened.json()["id"], None)):
         replay = client.get(f"/api/replays/{id_}").json()

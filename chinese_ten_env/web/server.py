@@ -35,6 +35,7 @@ from chinese_ten_env.policies import (
     PolicyError,
     make_policy,
 )
+from chinese_ten_env.policies.pimc import SOLVER, Pimc
 from chinese_ten_env.render import board
 from chinese_ten_env.rules import CHOICES, VARIANTS, Rules, make_rules
 from chinese_ten_env.web import told
@@ -48,6 +49,9 @@ OFFERED = ("greedy", "random", PRETRAINED, "pimc:64", "pimc:256", "ismcts:1000")
 
 ADVISERS = ("greedy", "pimc:64", PRETRAINED)
 """The policies that give hints."""
+
+_REVIEWED = 512
+"""Deals by which a search reviews a decision, where the solver cannot."""
 
 LOCAL = ("127.0.0.1", "localhost")
 """The names under which this machine knows itself."""
@@ -99,6 +103,7 @@ class Server:
         self.policies: dict[str, Policy] = {
             name: make_policy(policy) for name, policy in offered.items()
         }
+        self.reviewer = Pimc(_REVIEWED)
         self._quick = CapacityLimiter(_QUICK_THREADS)
         # Searches have threads of their own, so that however many there are, others go on.
         self._searching = CapacityLimiter(max(1, (os.cpu_count() or 1) - 1))
@@ -384,13 +389,15 @@ def make_app(server: Server, hosts: tuple[str, ...] = LOCAL) -> Starlette:
     async def review(request: Request) -> Response:
         key = request.path_params["id"]
 
-        def work() -> list[dict[str, Any]]:
-            session = server.open_game(key)[1]
-            if session is None:
-                raise HTTPException(404, "this game can only be looked at")
-            return told.review(session)
+        def work() -> dict[str, Any]:
+            found, session = server.open_game(key)
+            if not found.is_over:
+                raise HTTPException(409, "this can be had when the game is over")
+            seat = None if session is None else session.seat
+            by = SOLVER if found.rules.num_players == 2 else server.reviewer.name
+            return {"by": by, "review": told.review(found, seat, server.reviewer)}
 
-        return answer({"review": await server.work(work, slow=True)})
+        return answer(await server.work(work, slow=True))
 
     async def new_replay(request: Request) -> Response:
         body = await read_body(request)
@@ -454,10 +461,10 @@ def make_app(server: Server, hosts: tuple[str, ...] = LOCAL) -> Starlette:
         Route("/api/games/{id}/moves", move, methods=["POST"]),
         Route("/api/games/{id}/undo", undo, methods=["POST"]),
         Route("/api/games/{id}/hints", hints),
-        Route("/api/games/{id}/review", review),
         Route("/api/replays", new_replay, methods=["POST"]),
         Route("/api/replays/{id}", replay),
         Route("/api/replays/{id}/positions/{n:int}", replay_position),
+        Route("/api/replays/{id}/review", review),
         Route("/api/replays/{id}/game.json", saved_game),
         Route("/api/replays/{id}/game.html", shared_game),
     ]

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from chinese_ten_env.cards import CARD_NAMES, card_list
+from chinese_ten_env.engine import PHASES, PLAY
 from chinese_ten_env.game import Game
 from chinese_ten_env.policies import Policy
+from chinese_ten_env.policies.pimc import Pimc
 from chinese_ten_env.render import Board, board, draw
-from chinese_ten_env.solver import regrets
+from chinese_ten_env.solver import Regret, regrets
 from chinese_ten_env.web.session import Session
 from chinese_ten_env.web.steps import Step, steps
 
@@ -105,20 +107,35 @@ def hints(session: Session, advisers: dict[str, Policy]) -> list[dict[str, Any]]
     return told
 
 
-def review(session: Session) -> list[dict[str, Any]]:
-    """Return what each decision of the person in the last deal cost; some seconds of work.
+def review(game: Game, seat: int | None, search: Pimc) -> list[dict[str, Any]]:
+    """Return what each decision of the last deal cost, of the player in a seat or of all.
 
-    ValueError if the solver cannot tell, as of more than two players.
+    The solver judges deals of two players, knowing every card: some seconds of work. Of more
+    players the search tells what it gives for each card, seeing what the player saw.
     """
-    found = regrets(session.game)
-    first = session.actions - len(found)
+    judged = regrets(game) if game.rules.num_players == 2 else _searched(game, search)
+    first = len(game.history) - len(judged)
     return [
         {
             "action": first + one.decision,
+            "player": one.player,
             "card": CARD_NAMES[one.card],
             "best": CARD_NAMES[one.best],
-            "regret": one.regret,
+            "regret": round(one.regret, 1),
         }
-        for one in found
-        if one.player == session.seat
+        for one in judged
+        if seat is None or one.player == seat
     ]
+
+
+def _searched(game: Game, search: Pimc) -> list[Regret]:
+    replay, judged = game.replay(), list[Regret]()
+    for card in game.history:
+        if not replay.games["turn"][0] and replay.phase == PHASES[PLAY]:
+            judged = []  # a new deal
+        worth = search.worth(replay.view(replay.player))[0]
+        best = max(replay.legal, key=lambda other: (worth[other], other == card))
+        lost = float(worth[best] - worth[card])
+        judged.append(Regret(len(judged), replay.player, card, best, lost))
+        replay.play(card)
+    return judged

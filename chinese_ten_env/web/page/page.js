@@ -233,14 +233,10 @@ function showResult(state, address) {
     link("download", `${address}/game.json`, true),
     link("share", `${address}/game.html`, true),
   ], { class: "buttons" });
-  if (!replay) {
-    buttons.prepend(link("replay", `/replays/${place().id}`));
-    if (state.num_players === 2) {
-      const button = make("button", text("review"), { type: "button", id: "judge" });
-      button.onclick = judge;
-      buttons.append(button);
-    }
-  }
+  if (!replay) buttons.prepend(link("replay", `/replays/${place().id}`));
+  const button = make("button", text("review"), { type: "button", id: "judge" });
+  button.onclick = () => judge(state);
+  buttons.append(button);
   section.append(buttons);
 }
 
@@ -287,23 +283,30 @@ async function showHints() {
   });
 }
 
-async function judge() {
+async function judge(state) {
   const section = byId("review");
   section.hidden = false;
   section.replaceChildren(make("h2", text("review_title")), make("p", text("judging")));
   await doing(async () => {
-    const { review } = await ask(`games/${place().id}/review`);
+    const { by, review } = await ask(`replays/${place().id}/review`);
     const rows = review.map((one) => {
       const key = one.regret > 0 ? "better" : "best";
       const words = text(key, { card: cardName(one.card), best: cardName(one.best) });
+      const whose = state.seat === null ? `${who(state, one.player)}: ` : "";
       const cost = make("span", one.regret > 0 ? `−${number(one.regret)}` : "0", { class: "cost" });
       const address = `/replays/${place().id}?at=${one.action}`;
-      return make("li", make("a", [`${one.action + 1}. ${words}`, cost], { href: address }));
+      const jump = make("a", [`${one.action + 1}. ${whose}${words}`, cost], { href: address });
+      jump.onclick = (event) => {
+        if (!replay) return; // the game that was played: another page shows it step by step
+        event.preventDefault();
+        showPosition(one.action);
+      };
+      return make("li", jump);
     });
     const total = review.reduce((sum, one) => sum + one.regret, 0);
     section.replaceChildren(
       make("h2", text("review_title")),
-      make("p", text("review_note"), { class: "faint" }),
+      make("p", text(by === "solver" ? "solver_note" : "search_note", { by }), { class: "faint" }),
       make("ol", rows),
       make("p", [text("total"), make("span", `−${number(total)}`, { class: "cost" })]),
     );
