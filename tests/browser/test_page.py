@@ -6,36 +6,19 @@ Whatever the page writes to the console is a failure.
 
 from __future__ import annotations
 
-import os
 import re
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import chinese_ten_env as ct
-from chinese_ten_env.web.server import Server, make_app
 from chinese_ten_env.web.share import share
-from chinese_ten_env.web.store import Store
+from tests.browser.serve import launched, serving
 from tests.helpers import TABLES, table_id
-
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 Open = Callable[..., Page]
 
@@ -43,26 +26,15 @@ Open = Callable[..., Page]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real server on this machine."""
-    store = Store(tmp_path_factory.mktemp("web") / "games.sqlite")
-    config = uvicorn.Config(make_app(Server(store)), port=0, log_level="warning", access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=30)
-    store.close()
+    with serving(tmp_path_factory.mktemp("web")) as place:
+        yield place
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """The browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
