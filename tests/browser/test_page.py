@@ -263,6 +263,11 @@ def test_review_replay_and_downloads(address: str, open_page: Open, tmp_path: Pa
     expect(page.locator("#board")).to_have_attribute("data-actions", str(at))
     page.locator("#last").click()
     expect(page.locator("#number")).to_have_text(f"{len(game.history)} of {len(game.history)}")
+    # The review is there too, and its jumps stay on the page.
+    page.locator("#judge").click()
+    page.locator("#review li a").nth(2).click()
+    expect(page.locator("#board")).to_have_attribute("data-actions", str(at))
+    expect(page.locator("#review li")).not_to_have_count(0)
     page.locator("#first").click()
     expect(page.locator("#back")).to_be_disabled()
     count = page.locator("#board [data-card]").count()
@@ -271,6 +276,7 @@ def test_review_replay_and_downloads(address: str, open_page: Open, tmp_path: Pa
     page.set_input_files("#file", saved)
     page.wait_for_function("() => !document.getElementById('board').dataset.actions.match(/[1-9]/)")
     expect(page.locator("#log li")).to_have_count(len(game.history))
+    expect(page.locator("#review")).to_be_hidden()  # it was of the other game
     saved.write_text('{"format": 1, "rules": 3}')
     with page.expect_response(lambda response: response.status == 400):
         page.set_input_files("#file", saved)

@@ -321,6 +321,7 @@ async function loadReplay(id) {
   game = null;
   byId("actions").hidden = true;
   byId("steps").hidden = false;
+  byId("hints").hidden = byId("review").hidden = true;
   byId("all").hidden = state.seat === null;
   byId("status").textContent = text("looking");
   const log = byId("log");
