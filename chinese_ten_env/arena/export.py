@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.lineup import Lineup, Outcome
 from chinese_ten_env.arena.regret import judgings
 from chinese_ten_env.arena.workers import Field
+from chinese_ten_env.files import whole
 
 SCHEMA = 1
 """The version of the columns, which the file holds as ``chinese_ten_schema``."""
@@ -72,7 +71,7 @@ def write_games(
     arrow = require_pyarrow()
     schema = _schema(arrow, field)
     with (
-        _whole(path) as unfinished,
+        whole(path) as unfinished,
         arrow.parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer,
     ):
         waiting: list[Any] = []
@@ -134,27 +133,10 @@ def write_regrets(
             ]
             batches.append(arrow.RecordBatch.from_arrays(arrays, schema=schema))
     with (
-        _whole(path) as unfinished,
+        whole(path) as unfinished,
         arrow.parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer,
     ):
         writer.write_table(arrow.Table.from_batches(batches, schema).combine_chunks())
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    with _whole(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a place to write to, which takes the place of a file at the end if nothing is raised."""
-    unfinished = path.with_suffix(f".{os.getpid()}.new")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _schema(arrow: Any, field: Field) -> Any:

@@ -7,7 +7,6 @@ half ones. Only the process that leads the arena writes to it.
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from chinese_ten_env.arena.lineup import Outcome
 from chinese_ten_env.arena.regret import REGRET, Regrets
+from chinese_ten_env.files import open_database
 from chinese_ten_env.policies import PolicyError
 
 SCHEMA = 2
@@ -49,31 +49,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self._base = sqlite3.connect(path)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{path} cannot be opened: {error}") from error
-        try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            self.close()
-            raise ValueError(f"{path} is no journal of an arena, or damaged: {error}") from error
-        except BaseException:
-            self.close()
-            raise
-
-    def _prepare(self) -> None:
-        # A crash of this process loses nothing; one of the machine at most the last parts.
-        self._base.execute("PRAGMA journal_mode = WAL")
-        self._base.execute("PRAGMA synchronous = NORMAL")
-        version = self._base.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            with self._base:
-                self._base.executescript(f"{_TABLES} PRAGMA user_version = {SCHEMA};")
-        elif version != SCHEMA:
-            raise ValueError(
-                f"{self.path} has version {version} of the journal, and this library reads {SCHEMA}"
-            )
+        self._base = open_database(path, _TABLES, SCHEMA, "journal of an arena")
 
     def close(self) -> None:
         """Close the file."""

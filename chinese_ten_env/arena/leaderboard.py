@@ -14,8 +14,8 @@ from typing import Any
 
 from chinese_ten_env.arena.crews import PROCESSES
 from chinese_ten_env.arena.duplicate import check_count, choose_rules, play
-from chinese_ten_env.arena.export import write_whole
 from chinese_ten_env.arena.tournament import CrossPlay, cross_play, load
+from chinese_ten_env.files import write_whole
 from chinese_ten_env.policies import POLICIES, PRETRAINED, SEARCHES, make_policy
 from chinese_ten_env.rules import SWITCHES, Rules
 

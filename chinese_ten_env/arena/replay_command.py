@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from chinese_ten_env.arena.command import add_rules
-from chinese_ten_env.arena.export import write_whole
 from chinese_ten_env.arena.replay import replay
+from chinese_ten_env.files import write_whole
 from chinese_ten_env.policies import PolicyError
 from chinese_ten_env.rules import make_rules
 

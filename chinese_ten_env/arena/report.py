@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from unicodedata import category
 
-from chinese_ten_env.arena.export import write_whole
+from chinese_ten_env.files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment

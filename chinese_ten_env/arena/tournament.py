@@ -26,7 +26,7 @@ from chinese_ten_env.arena.call import call_text
 from chinese_ten_env.arena.crews import PROCESSES, crew_of
 from chinese_ten_env.arena.curves import is_run
 from chinese_ten_env.arena.duplicate import WIN, check_count, choose_rules, scaled_nets, win_shares
-from chinese_ten_env.arena.export import require_pyarrow, write_games, write_regrets, write_whole
+from chinese_ten_env.arena.export import require_pyarrow, write_games, write_regrets
 from chinese_ten_env.arena.journal import Journal
 from chinese_ten_env.arena.lineup import MOST_DEALS, Outcome, distinct_names, parts_of, seatings
 from chinese_ten_env.arena.regret import (
@@ -40,6 +40,7 @@ from chinese_ten_env.arena.regret import (
 from chinese_ten_env.arena.report import require_extra, write_report
 from chinese_ten_env.arena.statistics import Moments
 from chinese_ten_env.arena.workers import Crew, Field, Job, Part, do_here, do_with
+from chinese_ten_env.files import write_whole
 from chinese_ten_env.rules import SWITCHES, Rules, make_rules
 
 

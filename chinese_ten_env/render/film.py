@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from chinese_ten_env.files import whole
 from chinese_ten_env.game import Game
 from chinese_ten_env.render.layout import SIZE
 from chinese_ten_env.render.modes import FPS
@@ -59,12 +60,8 @@ def write_film(
         raise ImportError("films need moviepy: pip install 'chinese_ten_env[render]'") from None
     shown = [*frames, *[frames[-1]] * round(_LAST * fps)]
     clip = ImageSequenceClip(shown, fps=fps)
-    unfinished = path.with_name(f".{path.stem}.unfinished{path.suffix}")
-    try:
+    with whole(path) as unfinished:
         if path.suffix == ".gif":
             clip.write_gif(str(unfinished), fps=fps, logger=None)
         else:
             clip.write_videofile(str(unfinished), codec="libx264", audio=False, logger=None)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

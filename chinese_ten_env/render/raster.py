@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from chinese_ten_env.files import whole
 from chinese_ten_env.render.board import Board
 from chinese_ten_env.render.layout import SIZE, layout
 from chinese_ten_env.render.shapes import paint_of
@@ -74,7 +75,8 @@ def write_png(path: Path, board: Board, size: tuple[int, int] = SIZE, *, theme: 
     """Write a picture of a board as PNG."""
     written = io.BytesIO()
     load_pygame().image.save(surface_of(board, size, theme=theme), written, "picture.png")
-    path.write_bytes(written.getvalue())
+    with whole(path) as unfinished:
+        unfinished.write_bytes(written.getvalue())
 
 
 @lru_cache(maxsize=2048)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from chinese_ten_env.arena.export import write_whole
+from chinese_ten_env.files import write_whole
 from chinese_ten_env.game import Game
 
 SUMMARY = "write a saved game as one HTML file, to step through it, as a film, or as a picture"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sqlite3
 import sys
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chinese_ten_env.files import open_database
 from chinese_ten_env.web.session import Session
 
 SCHEMA = 1
@@ -50,31 +50,12 @@ class Store:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(path, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             raise ValueError(f"{path} cannot be opened: {error}") from error
+        self._base = open_database(
+            path, _TABLE, SCHEMA, "database of games", check_same_thread=False
+        )
         self._lock = threading.Lock()
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self.close()
-            raise ValueError(f"{path} is no database of games, or damaged: {error}") from error
-        except BaseException:
-            self.close()
-            raise
-
-    def _prepare(self) -> None:
-        # A crash of this process loses nothing; one of the machine at most the last moves.
-        self._base.execute("PRAGMA journal_mode = WAL")
-        self._base.execute("PRAGMA synchronous = NORMAL")
-        version = self._base.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            with self._base:
-                self._base.executescript(f"{_TABLE} PRAGMA user_version = {SCHEMA};")
-        elif version != SCHEMA:
-            raise ValueError(
-                f"{self.path} has version {version} of the games, and this library reads {SCHEMA}"
-            )
 
     def close(self) -> None:
         """Close the file."""

@@ -24,7 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chinese_ten_env.arena.export import write_whole
 from chinese_ten_env.bench.measure import (
     Case,
     Figure,
@@ -36,6 +35,7 @@ from chinese_ten_env.bench.measure import (
     measure,
 )
 from chinese_ten_env.bench.report import facts, value_words
+from chinese_ten_env.files import write_whole
 from tests.benchmarks.features import LIBRARIES, QUESTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
