@@ -273,7 +273,7 @@ def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> Non
 
 
 def test_the_solver_judges_the_decisions_of_the_first_deals(tmp_path: Path) -> None:
-    policies = ["greedy", lowest, "pimc:1"]
+    policies = ["greedy", lowest]  # a game takes the solver seconds
     result = CROSS(policies, deals=40, seed=3, folder=tmp_path / "one", regret=3)
     rows = pd.read_parquet(tmp_path / "one" / "regrets.parquet")
     assert set(rows["lineup"]) == {" | ".join(score.names) for score in result.lineups}
