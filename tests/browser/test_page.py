@@ -170,8 +170,7 @@ def test_a_whole_deal_on_a_telephone(address: str, open_page: Open) -> None:
 def test_what_a_card_captures_lights_up(address: str, open_page: Open) -> None:
     page = open_page(begin(address))
     lit = 0
-    while page.locator("#board .legal").count() and not lit:
-        before = actions(page)
+    while (before := actions(page)) and page.locator("#board .legal").count() and not lit:
         cards = page.locator("#board .legal")
         for index in range(cards.count()):
             cards.nth(index).hover()
