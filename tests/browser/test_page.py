@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import chinese_ten_env as ct
@@ -326,3 +327,38 @@ def test_what_is_not_seen_is_said(address: str, open_page: Open) -> None:
         assert button.inner_text() or button.get_attribute("aria-label")
     for field in page.locator("select, input:visible").all():
         assert field.evaluate("(element) => element.labels.length") == 1
+
+
+def faults(page: Page) -> list[str]:
+    """Return what axe finds that keeps people out: roles, labels, contrast, order."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {one['help']}: {[n['html'][:90] for n in one['nodes']]}" for one in found
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_people_out(address: str, open_page: Open, scheme: str) -> None:
+    # The checker is a script of its own, which the page's policy would refuse.
+    options = {"color_scheme": scheme, "bypass_csp": True}
+    place = begin(address, variant="g4a", num_players=3, practice=True)
+    page = open_page(place, **options)
+    actions(page)
+    assert not faults(page)
+    page.locator("#hint").click()
+    expect(page.locator("#hints table")).to_be_visible(timeout=240_000)
+    assert not faults(page)
+    page.locator("#new").click()
+    expect(page.locator("#wish")).to_be_visible()
+    assert not faults(page)
+    page.keyboard.press("Escape")
+    play_on(page, click)
+    page.locator("#judge").click()
+    expect(page.locator("#review li").first).to_be_visible(timeout=240_000)
+    assert not faults(page)
+    page.goto(place.replace("games", "replays"))
+    actions(page)
+    assert not faults(page)
+    narrow = open_page(place, viewport={"width": 360, "height": 740}, **options)
+    actions(narrow)
+    assert not faults(narrow)

@@ -241,7 +241,8 @@ function showResult(state, address) {
 }
 
 function columns(keys) {
-  return keys.map((key) => make("th", key && text(key), { class: "number", scope: "col" }));
+  const head = (key) => make("th", text(key), { class: "number", scope: "col" });
+  return keys.map((key) => (key ? head(key) : make("td", "")));
 }
 
 function sheetTable(state, sheet) {
