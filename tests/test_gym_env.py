@@ -113,7 +113,7 @@ def test_gymnasium_check_env_passes_although_it_acts_illegally(arguments: dict[s
     for seed in range(50):
         env = gymnasium.make("ChineseTen-v0", **arguments).unwrapped
         env.action_space.seed(seed)
-        check_env(env, skip_render_check=seed > 0)
+        check_env(env, skip_render_check=True)  # tests/test_render.py has what that needs
 
 
 @every_table

@@ -455,6 +455,13 @@ def test_check_env_holds_with_a_render_mode(mode: str) -> None:
     env.close()
 
 
+def test_check_env_renders_in_every_mode() -> None:
+    env = gymnasium.make("ChineseTen-v0").unwrapped
+    env.action_space.seed(1)
+    check_env(env)
+    env.close()
+
+
 def test_a_vector_environment_has_a_picture_for_each_game() -> None:
     for mode, check in KINDS.items():
         if mode == "human":
