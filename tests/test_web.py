@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ import httpx2
 import numpy as np
 import numpy.typing as npt
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 import chinese_ten_env as ct
@@ -38,6 +36,7 @@ from chinese_ten_env.web.share import share
 from chinese_ten_env.web.steps import steps
 from chinese_ten_env.web.store import Store
 from tests.helpers import TABLES, random_deck, table_id
+from tests.serving import running
 
 JSON = {"content-type": "application/json"}
 
@@ -673,7 +672,6 @@ def test_play_says_what_is_wrong(
     assert error in capsys.readouterr().err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
 def test_play_serves_until_interrupted(tmp_path: Path) -> None:
     words = ["play", "--variant", "taiwan", "--opponents", "pretrained", "greedy", "random"]
     words += ["--no-browser", "--games", str(tmp_path / "games.sqlite"), "--seat", "1"]
@@ -705,20 +703,6 @@ def test_replay_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 # --- speed ----------------------------------------------------------------------------------
-
-
-@contextmanager
-def running(server: Server) -> Iterator[str]:
-    """Run a real server; yield its address."""
-    config = uvicorn.Config(make_app(server), port=0, log_level="warning", access_log=False)
-    real = uvicorn.Server(config)
-    thread = threading.Thread(target=real.run, daemon=True)
-    thread.start()
-    while not real.started:
-        time.sleep(0.01)
-    yield f"{LOCAL}:{real.servers[0].sockets[0].getsockname()[1]}"
-    real.should_exit = True
-    thread.join(timeout=30)
 
 
 async def play_slowly(

@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
-import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
-from chinese_ten_env.web.server import Server, make_app
+from chinese_ten_env.web.server import Server
 from chinese_ten_env.web.store import Store
+from tests.serving import running
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = [
@@ -39,15 +37,8 @@ ARGUMENTS = [
 def serving(folder: Path) -> Iterator[str]:
     """Yield the address of a server that keeps its games in a folder."""
     store = Store(folder / "games.sqlite")
-    config = uvicorn.Config(make_app(Server(store)), port=0, log_level="warning", access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=30)
+    with running(Server(store)) as address:
+        yield address
     store.close()
 
 
